@@ -1,0 +1,228 @@
+"""The event records, and how an algorithm tells them.
+
+An algorithm that can be watched calls a receiver with one frozen record for each thing that happens. Widgets, text twins,
+static pages and exercise checks all read these records; none of them contains the algorithm again. Telling costs one
+``is None`` test when nobody listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What every event has in common: nothing but being a frozen record of one moment."""
+
+
+Receiver = Callable[[Event], None]
+
+
+# --------------------------------------------------------------------------------------------- topological order
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntered(Event):
+    """Depth-first search arrives at a node for the first time and pushes it on the stack."""
+
+    node: int
+    via: int | None  # the consumer that led here; None at a root
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeenAgain(Event):
+    """Depth-first search meets a node that it has entered before, and does not enter it twice."""
+
+    node: int
+    via: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFinished(Event):
+    """All inputs of the node are in the order, so the node leaves the stack and takes the next position."""
+
+    node: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class DependenciesCounted(Event):
+    """Kahn's algorithm has counted on how many inputs a node waits (an input used twice counts twice)."""
+
+    node: int
+    waiting_for: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnqueued(Event):
+    """A node waits for nothing any more and joins the queue."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDequeued(Event):
+    """The node at the head of the queue leaves it and takes the next position."""
+
+    node: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyDone(Event):
+    """A consumer waits for one input fewer."""
+
+    node: int  # the input that is done
+    consumer: int
+    waiting_for: int  # what the consumer still waits for
+
+
+# ------------------------------------------------------------------------------------------------ forward and reverse
+
+
+@dataclass(frozen=True, slots=True)
+class OpCalled(Event):
+    """An op ran on Tensors and recorded how its result was computed. Told while somebody listens."""
+
+    serial: int  # the record's serial number: Node.serial of the drawn graph
+    op: str
+    inputs: tuple[int | None, ...]  # serial of each operand; None for a constant
+    name: str  # the user's variable, where the call shows it
+    scope: str
+    value: Any  # the result
+
+
+@dataclass(frozen=True, slots=True)
+class SweepStarted(Event):
+    """The reverse sweep begins at the output with its seed cotangent."""
+
+    serial: int
+    seed: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CotangentComplete(Event):
+    """Every contribution to a node has arrived; its rules run next. Each node is visited once."""
+
+    serial: int
+    op: str
+    cotangent: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionAdded(Event):
+    """One rule sent one contribution along one edge, and it was added to what had arrived before."""
+
+    serial: int  # the node whose rule ran
+    into: int  # the input that receives
+    argument: str  # the input's name in the op: "x"
+    rule: str  # the rule function: "mul_vjp_x"
+    upstream: Any  # the node's complete cotangent
+    local: Any  # the local derivative where the op is elementwise, else None
+    contribution: Any
+    total: Any  # the sum so far at the receiving node
+    count: int  # how many contributions have arrived there, this one included
+    used: tuple[str, ...]  # the saved values that the rule read: ("x", "out")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedValueReleased(Event):
+    """No later rule of this sweep reads this value that the forward pass saved."""
+
+    serial: int  # the node whose rule read it last
+    name: str  # its name in that rule
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeafReached(Event):
+    """The sweep is over; this leaf's gradient is complete."""
+
+    serial: int
+    gradient: Any
+
+
+# --------------------------------------------------------------------------------------------------------- listening
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the calling thread has switched on. The usual state is no context at all, so the hot path tests for None."""
+
+    receiver: Receiver | None = None
+    records: bool = True  # False inside no_grad
+    recorder: Any = None  # the recording.Recorder that builds a Graph, if one does
+    scope: str = ""
+    phase: str = "forward"
+    origin: int | None = None  # the forward node whose rule is running, while a joint graph is recorded
+
+
+context: ContextVar[Context | None] = ContextVar("autodiff_lab.context", default=None)
+
+
+@contextmanager
+def switched(**changes: Any) -> Iterator[Context]:
+    """Change this thread's context for a ``with`` block; other threads do not see it."""
+    token = context.set(replace(context.get() or Context(), **changes))
+    try:
+        yield context.get()  # type: ignore[misc]
+    finally:
+        context.reset(token)
+
+
+@contextmanager
+def listen(receiver: Receiver | None = None) -> Iterator[list[Event]]:
+    """Hear every event that this thread tells inside the block.
+
+    Without a receiver the events are gathered in the list that the block is given.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor(3.0, requires_grad=True, name="x")
+    >>> with ad.listen() as events:
+    ...     y = x * x
+    >>> events[0].op, float(events[0].value)
+    ('mul', 9.0)
+    """
+    heard: list[Event] = []
+    with switched(receiver=receiver or heard.append):
+        yield heard
+
+
+@contextmanager
+def name_scope(name: str) -> Iterator[None]:
+    """Put the nodes that are recorded inside the block under ``name``; scopes nest as ``block1.attn``.
+
+    Outside of recording and listening this does nothing and costs nothing.
+
+    >>> import autodiff_lab as ad
+    >>> def f(x):
+    ...     with ad.name_scope("layer1"):
+    ...         return ad.ops.tanh(x)
+    >>> ad.record(f, 0.5).nodes[-1].scope
+    'layer1'
+    """
+    now = context.get()
+    if now is None:
+        yield
+        return
+    with switched(scope=f"{now.scope}.{name}" if now.scope else name):
+        yield
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Compute on Tensors without recording, in this thread, inside the block.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor(3.0, requires_grad=True)
+    >>> with ad.no_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
+    with switched(records=False):
+        yield
