@@ -1,0 +1,1 @@
+"""Views of recorded graphs, orders and gradients: public names only."""

@@ -1,0 +1,103 @@
+"""The vocabulary of pictures: a Scene is panes, frames and facts, computed once in Python and played by the browser.
+
+A pane's SVG marks every element that takes part with ``data-op="KEY"``; several elements may share a key (a node, its row in
+a list, a bar in a timeline), and a key means the same op in every view of a page. The state of an element is one word in its
+``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an element, a
+``<text data-slot="NAME">`` can be rewritten by a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+# What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
+State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One element's new state and its rewritten texts; a state of None leaves the state as it is."""
+
+    element: str
+    state: State | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)  # slot -> text
+
+    def as_json(self) -> list[Any]:
+        """``[element, state, {slot: text}]``, without the texts where there are none."""
+        return [self.element, self.state, dict(self.texts)] if self.texts else [self.element, self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One step: a caption, what changes against the frame before, and the element that the camera follows."""
+
+    caption: str
+    changes: tuple[Change, ...] = ()
+    focus: str | None = None
+    source: str | None = None  # the line of the user's code that this step belongs to
+
+    def as_json(self) -> dict[str, Any]:
+        """The frame for scene.js."""
+        return {
+            "caption": self.caption,
+            "changes": [change.as_json() for change in self.changes],
+            "focus": self.focus,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One picture of a scene: an SVG document at its natural size, and the name that a screen reader says."""
+
+    svg: str
+    label: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The pane for scene.js."""
+        return {"svg": self.svg, "label": self.label}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that a view shows: panes, frames, the facts of each element, and the key to the states in use.
+
+    ``facts`` holds, for each element, the rows (label, value) that the details panel shows when it is selected. The first
+    frame is the picture before the first step.
+    """
+
+    title: str
+    panes: tuple[Pane, ...]
+    frames: tuple[Frame, ...]
+    facts: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    legend: tuple[tuple[State | str, str], ...] = ()  # (state or class, what it means here)
+
+    def as_json(self) -> dict[str, Any]:
+        """The scene for scene.js: plain lists, dicts, strings, numbers and None."""
+        return {
+            "title": self.title,
+            "panes": [pane.as_json() for pane in self.panes],
+            "frames": [frame.as_json() for frame in self.frames],
+            "facts": {key: [list(row) for row in rows] for key, rows in self.facts.items()},
+            "legend": [list(row) for row in self.legend],
+        }
+
+    def states_at(self, index: int) -> dict[str, str]:
+        """Every element's state after the frames 0 to ``index``: what the browser must show there."""
+        states: dict[str, str] = {}
+        for frame in self.frames[: index + 1]:
+            for change in frame.changes:
+                if change.state is not None:
+                    states[change.element] = change.state
+        return states
+
+    def text(self) -> str:
+        """The text twin: the title, every element with its facts, and every frame's caption."""
+        lines = [self.title, "", "Elements"]
+        for key, rows in self.facts.items():
+            lines.append(f"  {key}: " + "; ".join(f"{label} {value}" for label, value in rows))
+        lines += ["", "Steps"]
+        lines += [f"  {number}. {frame.caption}" for number, frame in enumerate(self.frames)]
+        return "\n".join(lines)
