@@ -8,7 +8,7 @@ static pages and exercise checks all read these records; none of them contains t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,6 +93,7 @@ class OpCalled(Event):
     inputs: tuple[int | None, ...]  # serial of each operand; None for a constant
     name: str  # the user's variable, where the call shows it
     scope: str
+    source: Any  # graph.Source of the call, or None
     value: Any  # the result
 
 
@@ -172,6 +173,11 @@ def switched(**changes: Any) -> Iterator[Context]:
         yield context.get()  # type: ignore[misc]
     finally:
         context.reset(token)
+
+
+def backward_phase() -> AbstractContextManager[Any]:
+    """What is recorded inside the block belongs to the backward pass."""
+    return nullcontext() if context.get() is None else switched(phase="backward")
 
 
 @contextmanager

@@ -163,6 +163,10 @@ class Graph:
         for place, argument in zip(self.inputs, arguments, strict=True):
             values[place] = argument
         for node in self.nodes:
+            if node.kind == "constant" and node.value is None:
+                raise ValueError(
+                    f"graph {self.name}: constant {node.id} was not kept when it was computed; record the function"
+                )
             if node.op is not None:
                 values[node.id] = node.op.binding(*(values[i] for i in node.inputs), **node.attributes)
         results = [values[i] for i in self.outputs]

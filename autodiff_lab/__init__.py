@@ -1,0 +1,27 @@
+"""Automatic differentiation, operator registration and scheduling, in the open. Public names only.
+
+>>> import autodiff_lab as ad
+>>> x = ad.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+from . import events, ops
+from .backend import devices
+from .bindings import OpError
+from .events import listen, name_scope, no_grad
+from .forward_mode import jvp
+from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
+from .operators import RegistrationError, op, registry
+from .recording import graph_of, record
+from .reverse_mode import grad, sweep, value_and_grad, vjp
+from .tensors import Tensor, tensor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Graph", "Node", "OpError", "RegistrationError", "Tensor", "depth_first_order", "devices", "events", "grad", "graph_of",
+    "is_topological_order", "jvp", "kahn_order", "listen", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep",
+    "tensor", "value_and_grad", "vjp",
+]  # fmt: skip

@@ -1,0 +1,348 @@
+"""The generated functions that users call, and the three ways to read an op call: arrays, Tensors, symbols.
+
+``ops.mul(x, y)`` is a function generated from the op's schema. Where every operand is a Tensor of one level that holds a NumPy
+array and nobody listens, it runs the kernel and records the result at once; this is the hot path of eager training. Every
+other case goes to ``call``, which says the same in general form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import events
+from .backend import device_of, library_of
+from .sources import BINDING_FILE, call_site
+from .tensors import Level, Record, Tensor, next_serial
+
+if TYPE_CHECKING:
+    from .operators import Op
+
+NO_ATTRIBUTES: dict[str, Any] = {}
+
+# How a call is read whose operands are of some type; recording adds its symbols here.
+readings: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
+
+
+# ------------------------------------------------------------------------------------------------- an op call in general
+
+
+def call(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Read one op call: at the highest level among its Tensors, or on plain arrays or symbols where there is none."""
+    level: Level | None = None
+    for operand in operands:
+        if type(operand) is Tensor and (level is None or operand._level.depth > level.depth):
+            level = operand._level
+    try:
+        if level is None:
+            return compute(op, operands, attributes)
+        if not op.is_differentiable:
+            return _call_below(op, operands, attributes, level)
+        if level.is_reverse:
+            return _record(op, operands, attributes, level)
+        return _push_tangents(op, operands, attributes, level)
+    except OpError:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        raise op.explained(error, operands, attributes) from error
+
+
+class OpError(ValueError, TypeError, IndexError):
+    """An op was called with operands or attributes that it cannot take; the text names op, argument and what was seen."""
+
+
+def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Run an op's kernel on arrays and Python numbers, or hand the call to the reading of its operands' type."""
+    device: str | None = None
+    arrays = list(operands)
+    for place, operand in enumerate(arrays):
+        kind = type(operand)
+        if kind is np.ndarray:
+            found = "cpu"
+        elif kind in (float, int, bool):
+            continue
+        elif kind in readings:
+            return readings[kind](op, operands, attributes)
+        elif isinstance(operand, (list, tuple, np.generic, np.ndarray)):
+            arrays[place] = real_array(operand)
+            found = "cpu"
+        else:
+            found = device_of(operand)
+        if device is not None and found != device:
+            raise ValueError(f"its operands lie on {device} and on {found}; move one with .to(…) first")
+        device = found
+    kernel = op.kernel_for(device or "cpu", arrays)
+    library = library_of(device or "cpu")
+    result = kernel(library, *arrays, **attributes)
+    return result if device not in (None, "cpu") or type(result) is np.ndarray else np.asarray(result)
+
+
+def as_operand(value: Any) -> Any:
+    """An operand that meets a Tensor: itself, or an array of real numbers.
+
+    A NumPy scalar or a 0-d array becomes a Python number, so that ``np.sqrt(64.0) * x`` keeps x's float32.
+    """
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "biuf":
+        return value.item()
+    return real_array(value) if isinstance(value, (list, tuple, np.ndarray, np.generic)) else value
+
+
+def real_array(value: Any) -> np.ndarray[Any, Any]:
+    """``value`` as a NumPy array of real numbers."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"an operand has dtype {array.dtype}; ops take real numbers")
+    return array
+
+
+def _call_below(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Any:
+    """An op without gradients: its result is a constant of the level."""
+    return Tensor(op.binding(*_at_level(operands, level), **attributes), level)
+
+
+def _at_level(operands: Sequence[Any], level: Level) -> list[Any]:
+    """The operands as seen one level below: Tensors of the level give their values, everything else stays."""
+    return [o._data if type(o) is Tensor and o._level is level else o for o in operands]
+
+
+# ----------------------------------------------------------------------------------------------- reverse mode: recording
+
+
+def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
+    """Compute, and keep what the gradient rules will need."""
+    operands = [as_operand(o) for o in operands]
+    values = _at_level(operands, level)
+    result = op.binding(*values, **attributes)
+    context = events.context.get()
+    if context is not None and not context.records:
+        return Tensor(result, level)
+    parents = tuple(
+        o._history if type(o) is Tensor and o._level is level and name not in op.constant_inputs else None
+        for o, name in zip(operands, op.inputs, strict=True)
+    )
+    if all(parent is None for parent in parents) or dtype_of(result).kind != "f":
+        return Tensor(result, level)
+    saved = _saved_values(op, operands, values, result, parents)
+    record: Record = (next_serial(), op, parents, saved, attributes, operand_specs(values, parents))
+    if context is not None:
+        _tell_call(context, record, result)
+    return Tensor(result, level, record)
+
+
+def _saved_values(
+    op: Op, operands: Sequence[Any], values: Sequence[Any], result: Any, parents: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The values that the rules of the recorded operands name, in the order of ``op.saved_names``; None for the others."""
+    named = dict(zip(op.inputs, values, strict=True)) | {"out": result}
+    for name, operand in zip(op.inputs, operands, strict=True):
+        if type(operand) is np.ndarray:  # the caller may change an array of his own later
+            named[name] = operand.copy()
+    wanted = {
+        need
+        for name, parent in zip(op.inputs, parents, strict=True)
+        if parent is not None
+        for need in op.vjp_needs(name)
+    }
+    return tuple(saved_value(named, name) if name in wanted else None for name in op.saved_names)
+
+
+def saved_value(named: dict[str, Any], name: str) -> Any:
+    """What a rule gets for a name: a value, or for ``x_shape`` and ``x_dtype`` a fact about the value of ``x``."""
+    if name in named:
+        return named[name]
+    value_name, _, fact = name.rpartition("_")
+    value = named[value_name]
+    return shape_of(value) if fact == "shape" else dtype_of(value)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of an array, Tensor, symbol or Python number."""
+    return value.shape if hasattr(value, "shape") else ()
+
+
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """The dtype of an array, Tensor, symbol or Python number."""
+    return value.dtype if hasattr(value, "dtype") else np.dtype(type(value))
+
+
+def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Shape and dtype of each operand (a Python number stands for itself); None where all are recorded and alike."""
+    if len(values) == 1 and parents[0] is not None:
+        return None
+    specs = tuple((v.shape, v.dtype) if hasattr(v, "shape") else v for v in values)
+    return None if all(p is not None for p in parents) and all(s == specs[0] for s in specs) else specs
+
+
+def _tell_call(context: events.Context, record: Record, result: Any) -> None:
+    serial, op, parents, saved, _, _ = record
+    if context.recorder is not None:
+        context.recorder.note_record(record, result)
+    if context.receiver is not None:
+        assert op is not None
+        name, source = call_site()
+        inputs = tuple(None if parent is None else parent[0] for parent in parents)
+        context.receiver(events.OpCalled(serial, op.name, inputs, name, context.scope, source, result))
+
+
+# --------------------------------------------------------------------------------------------- forward mode: tangents
+
+
+def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
+    """Compute, and carry the tangent along: the sum of one JVP rule for each operand that has a tangent."""
+    values = [as_operand(v) for v in _at_level(operands, level)]
+    result = op.binding(*values, **attributes)
+    named = dict(zip(op.inputs, values, strict=True)) | {"out": result}
+    tangent: Any = None
+    for name, operand in zip(op.inputs, operands, strict=True):
+        if type(operand) is Tensor and operand._level is level and operand._history is not None:
+            if name in op.constant_inputs:
+                continue
+            part = op.apply_jvp(name, operand._history, named, attributes)
+            tangent = part if tangent is None else tangent + part
+    if tangent is not None:
+        tangent = op.fit_tangent(tangent, result)
+    return Tensor(result, level, tangent)
+
+
+# ------------------------------------------------------------------------------------------------------ generated code
+
+# The generated code names its own variables with a leading underscore; registering refuses such names for inputs and attributes.
+
+
+def new_binding(op: Op) -> Callable[..., Any]:
+    """The function that users call, with signature and docstring. Its code is completed by ``complete`` at the first call."""
+    source = f"def {op.name}({_parameters(op)}):\n    return _first_call({_tuple(op.inputs)}, {_dict(op.attributes)})\n"
+    namespace: dict[str, Any] = {
+        "_first_call": op.first_call,
+        "_default": op.attributes,
+        "_NO_ATTRIBUTES": NO_ATTRIBUTES,
+    }
+    exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
+    binding: Callable[..., Any] = namespace[op.name]
+    binding.__doc__ = op.doc
+    binding.__module__ = op.module
+    return binding
+
+
+def complete(op: Op) -> None:
+    """Give the binding its fast code, now that the op's rules are known, and generate the op's ``pull``."""
+    namespace = op.binding.__globals__
+    rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.inputs if name not in op.constant_inputs}
+    namespace |= {
+        "_call": call, "_context": events.context.get, "_kernel": op.kernel_for("cpu", ()), "_ndarray": np.ndarray,
+        "_asarray": np.asarray, "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
+        "_operand_specs": operand_specs, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, **rules,
+    }  # fmt: skip
+    source = binding_source(op)
+    exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
+    op.binding.__code__ = namespace[op.name].__code__
+    namespace[op.name] = op.binding
+    if op.is_differentiable:
+        op.pull = namespace["_pull"]
+
+
+def binding_source(op: Op) -> str:
+    """The Python text that is generated for an op: its binding and, if it has gradients, its ``_pull``.
+
+    >>> from autodiff_lab import registry
+    >>> print(binding_source(registry["exp"]))  # doctest: +ELLIPSIS
+    def exp(x):
+        if _context() is None and type(x) is _Tensor:
+    ...
+    """
+    general = f"_call(_op, {_tuple(op.inputs)}, {_dict(op.attributes)})"
+    if not (op.is_differentiable and op.has_only_generic_kernels):
+        return f"def {op.name}({_parameters(op)}):\n    return {general}\n"
+    first, names = op.inputs[0], op.inputs
+    flowing = [name for name in names if name not in op.constant_inputs]
+    tensors = " and ".join(f"type({name}) is _Tensor" for name in names)
+    same_level = "".join(f" and {name}._level is _level" for name in names[1:])
+    arrays = " and ".join(f"type(_{name}) is _ndarray" for name in names)
+    passed = ", ".join([*(f"_{name}" for name in names), *(f"{a}={a}" for a in op.attributes)])
+    values = "; ".join(f"_{name} = {name}._data" for name in names)
+    records = "; ".join(f"_{name}_record = {f'{name}._history' if name in flowing else None}" for name in names)
+    nothing_flows = " and ".join(f"_{name}_record is None" for name in flowing)
+    if not op.keeps_floating:
+        nothing_flows = f"_out.dtype.kind != 'f' or {nothing_flows}"
+    parents = _tuple([f"_{name}_record" for name in names])
+    saved = _tuple([_saved_expression(op, name, flowing) for name in op.saved_names])
+    return f"""def {op.name}({_parameters(op)}):
+    if _context() is None and {tensors}:
+        _level = {first}._level
+        {values}
+        if _level.is_reverse{same_level} and {arrays}:
+            try:
+                _out = _kernel(_numpy, {passed})
+            except (TypeError, ValueError, IndexError):
+                return {general}
+            if type(_out) is not _ndarray:
+                _out = _asarray(_out)
+            _result = _new(_Tensor)
+            _result._data = _out
+            _result._level = _level
+            {records}
+            if {nothing_flows}:
+                _result._history = None
+            else:
+                _result._history = (_next_serial(), _op, {parents}, {saved}, {_dict(op.attributes)}, {_specs_expression(op)})
+            return _result
+    return {general}
+
+{_pull_source(op, flowing)}"""
+
+
+def _pull_source(op: Op, flowing: Sequence[str]) -> str:
+    """Source of ``_pull``: from the cotangent of the result to one contribution per operand, by one rule each."""
+    parts = []
+    for name in op.inputs:
+        if name not in flowing:
+            parts.append("None")
+            continue
+        given = [_local(need) for need in op.vjp_needs(name)]
+        given += [f"{attribute}=_attributes[{attribute!r}]" for attribute in op.vjp_attributes(name)]
+        applied = f"_{name}_rule({', '.join(['_g', *given])})"
+        parts.append(applied if len(op.inputs) == 1 else f"None if _{name}_record is None else {applied}")
+    unpack_parents = (
+        f"    {_tuple([f'_{name}_record' for name in op.inputs])} = _parents\n" if len(op.inputs) > 1 else ""
+    )
+    unpack_saved = f"    {_tuple([_local(name) for name in op.saved_names])} = _saved\n" if op.saved_names else ""
+    return f"def _pull(_g, _parents, _saved, _attributes):\n{unpack_parents}{unpack_saved}    return {_tuple(parts)}\n"
+
+
+def _saved_expression(op: Op, name: str, flowing: Sequence[str]) -> str:
+    """The value that is saved under a name, if an operand is recorded whose rule needs it."""
+    value = f"_{name}" if name in (*op.inputs, "out") else "_{}.{}".format(*name.rsplit("_", 1))
+    readers = [f"_{reader}_record is not None" for reader in flowing if name in op.vjp_needs(reader)]
+    return value if len(readers) == len(flowing) else f"{value} if {' or '.join(readers)} else None"
+
+
+def _specs_expression(op: Op) -> str:
+    """None where all operands are recorded and alike, which is told apart without a call."""
+    names = op.inputs
+    if len(names) == 1:
+        return "None"
+    alike = [f"_{name}_record is not None" for name in names]
+    alike += [f"_{names[0]}.dtype is _{name}.dtype" for name in names[1:]]
+    if op.elementwise:
+        alike += [f"_{names[0]}.shape == _{name}.shape" for name in names[1:]]
+    values, records = _tuple([f"_{name}" for name in names]), _tuple([f"_{name}_record" for name in names])
+    return f"None if {' and '.join(alike)} else _operand_specs({values}, {records})"
+
+
+def _parameters(op: Op) -> str:
+    """The parameters of the binding: inputs, then attributes, those without a default first."""
+    return ", ".join([*op.inputs, *(a if op.is_required(a) else f"{a}=_default[{a!r}]" for a in op.attributes)])
+
+
+def _local(name: str) -> str:
+    return f"_{name}"
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _dict(names: Sequence[str] | dict[str, Any]) -> str:
+    return "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}" if names else "_NO_ATTRIBUTES"

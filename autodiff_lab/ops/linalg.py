@@ -1,0 +1,81 @@
+"""Ops of linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..operators import Shape, op
+from .sampling import Call, normal
+from .structure import reshape, sum_to, transpose
+
+
+@op
+def matmul(xp: Any, x: Any, y: Any) -> Any:
+    """The matrix product x @ y with NumPy's rules: vectors on either side, stacks of matrices broadcast."""
+    return xp.matmul(x, y)
+
+
+@matmul.shape_rule
+def matmul_shape(x: Shape, y: Shape) -> Shape:
+    if not x or not y:
+        raise ValueError("matmul needs at least one axis on each side; use * for numbers")
+    rows, inner, columns = x[-2:-1], x[-1], y[-1:] if len(y) > 1 else ()
+    if inner != (y[-2] if len(y) > 1 else y[0]):
+        raise ValueError(f"the last axis of x has size {inner}, but y {y} offers {y[-2] if len(y) > 1 else y[0]} rows")
+    return (*np.broadcast_shapes(x[:-2], y[:-2]), *rows, *columns)
+
+
+@matmul.vjp("x")
+def matmul_vjp_x(g: Any, y: Any, x_shape: Shape) -> Any:
+    if y.ndim == 1:
+        return reshape(g, shape=(*g.shape, 1)) * y
+    if len(x_shape) == 1:
+        return _summed(_times_vector(y, g), x_shape)
+    return _summed(matmul(g, _swapped(y)), x_shape)
+
+
+@matmul.vjp("y")
+def matmul_vjp_y(g: Any, x: Any, y_shape: Shape) -> Any:
+    if x.ndim == 1 and len(y_shape) == 1:
+        return g * x
+    if x.ndim == 1:
+        return reshape(x, shape=(x.shape[0], 1)) * reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1]))
+    if len(y_shape) == 1:
+        return _summed(_times_vector(_swapped(x), g), y_shape)
+    return _summed(matmul(_swapped(x), g), y_shape)
+
+
+@matmul.jvp("x")
+def matmul_jvp_x(dx: Any, y: Any) -> Any:
+    return matmul(dx, y)
+
+
+@matmul.jvp("y")
+def matmul_jvp_y(dy: Any, x: Any) -> Any:
+    return matmul(x, dy)
+
+
+@matmul.samples
+def matmul_samples() -> list[Call]:
+    ranks = [((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4)),
+             ((5, 1, 2, 3), (6, 3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((2, 0), (0, 3))]  # fmt: skip
+    calls: list[Call] = [((normal(*x, seed=1), normal(*y, seed=2)), {}) for x, y in ranks]
+    return [*calls, ((normal(2, 3).astype(np.float32), normal(3, 2).astype(np.float32)), {})]
+
+
+def _swapped(x: Any) -> Any:
+    """The last two axes exchanged."""
+    return transpose(x) if x.ndim == 2 else transpose(x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _times_vector(matrix: Any, vector: Any) -> Any:
+    """Matrix times vector over any leading axes of both."""
+    product = matmul(matrix, reshape(vector, shape=(*vector.shape, 1)))
+    return reshape(product, shape=product.shape[:-1])
+
+
+def _summed(g: Any, shape: Shape) -> Any:
+    """g summed over the stacked axes along which an operand of this shape was broadcast."""
+    return g if g.shape == shape else sum_to(g, shape=shape)

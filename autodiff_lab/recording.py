@@ -1,0 +1,361 @@
+"""Run a function on symbols, which know shape and dtype but no numbers, and keep its graph. Graphs of executed Tensors too."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from . import events, ops
+from .bindings import dtype_of, readings, real_array, shape_of
+from .graph import Graph, Node
+from .operators import Op
+from .reverse_mode import backward_order
+from .sources import call_site
+from .tensors import Leaf, Record, Tensor, next_serial
+from .trees import LEAF, Structure, flatten
+
+# ------------------------------------------------------------------------------------------------------------ symbols
+
+
+class Symbol:
+    """A value of a graph that is being recorded: it has a shape and a dtype, and no numbers."""
+
+    __slots__ = ("device", "dtype", "id", "recorder", "shape")
+    __hash__ = object.__hash__
+    is_symbol = True
+
+    if TYPE_CHECKING:  # attached by ops.attach_operators below
+        T: Symbol
+
+    def __init__(self, recorder: Recorder, node: Node) -> None:
+        self.recorder = recorder
+        self.id = node.id
+        self.shape = node.shape
+        self.dtype = node.dtype
+        self.device = node.device
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def requires_grad(self) -> bool:
+        """A symbol is a plain value; derivatives are taken around it, by ``ad.record(ad.grad(f), …)``."""
+        return False
+
+    def detach(self) -> Symbol:
+        """The symbol itself: it carries no gradient."""
+        return self
+
+    def __repr__(self) -> str:
+        node = self.recorder.nodes[self.id]
+        return f"<symbol {node.name or node.label} {self.shape} {self.dtype}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d symbol")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
+
+    def _no_value(self, *_arguments: Any, **_options: Any) -> NoReturn:
+        raise TypeError(
+            f"{self!r} has no numbers while its graph is recorded. An if, while or float() that depends on values cannot be "
+            "recorded: use ops.where for a choice between values, or decide by shapes and plain Python numbers"
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __array__ = item = numpy = _no_value
+
+
+def _read_symbols(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Symbol:
+    recorder = next(operand.recorder for operand in operands if type(operand) is Symbol)
+    result: Symbol = recorder.add(op, operands, attributes)
+    return result
+
+
+readings[Symbol] = _read_symbols
+ops.attach_operators(Symbol)
+
+
+# ------------------------------------------------------------------------------------------------------------ recorder
+
+
+class Recorder:
+    """Builds a Graph while a function runs on symbols."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._constants: dict[
+            int, tuple[Any, int]
+        ] = {}  # by identity; the array is kept so that the identity stays its own
+        self._node_of: dict[int, int] = {}  # a record's serial number -> the node of its result
+
+    def input(self, value: Any, name: str) -> Symbol:
+        """A new input, with the shape and dtype of an example value."""
+        return self._append("input", name, shape_of(value), dtype_of(value))
+
+    def constant(self, value: Any) -> int:
+        """The node of a value that the function uses without computing it; the same array gives the same node."""
+        if id(value) in self._constants and not isinstance(value, (int, float)):
+            return self._constants[id(value)][1]
+        kept = value if isinstance(value, (int, float)) else real_array(value).copy()
+        phase = (events.context.get() or events.Context()).phase
+        symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, phase=phase)
+        self._constants[id(value)] = (value, symbol.id)
+        return symbol.id
+
+    def add(self, op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Symbol:
+        """A new node: the shape and dtype rule answer, nothing is computed."""
+        ids = tuple(self._id_of(operand) for operand in operands)
+        nodes = [self.nodes[i] for i in ids]
+        shape = op.infer_shape([node.shape for node in nodes], attributes)
+        dtype = op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes)
+        context = events.context.get() or events.Context()
+        name, source = call_site()
+        if context.phase == "backward":
+            name = ""
+            source = self.nodes[context.origin].source if context.origin is not None else source
+        return self._append(
+            "op", name, shape, dtype, op=op, inputs=ids, attributes=attributes, phase=context.phase, scope=context.scope,
+            source=source, origin=context.origin,
+        )  # fmt: skip
+
+    def note_record(self, record: Record, result: Any) -> None:
+        """A Tensor around a symbol was recorded: its node keeps the record's saved values for backward."""
+        node = _symbol_below(result)
+        if node is None:
+            return
+        self._node_of[record[0]] = node.id
+        symbols = [_symbol_below(value) for value in record[3]]
+        saved = tuple(symbol.id for symbol in symbols if symbol is not None)
+        self.nodes[node.id] = replace(
+            self.nodes[node.id], saved=tuple(dict.fromkeys((*self.nodes[node.id].saved, *saved)))
+        )
+
+    def running_rule(self, record: Record, g: Any) -> AbstractContextManager[Any]:
+        """The context of a record's gradient rules: their nodes belong to the forward node, and ``g`` is its cotangent."""
+        origin = self._node_of.get(record[0])
+        if origin is None:
+            return events.switched(phase="backward")
+        node, cotangent = self.nodes[origin], _symbol_below(g)
+        if cotangent is not None and not self.nodes[cotangent.id].name and node.name:
+            self.nodes[cotangent.id] = replace(self.nodes[cotangent.id], name=f"∂{node.name}")
+        return events.switched(phase="backward", origin=origin, scope=node.scope)
+
+    def freeze(self, result: Any, inputs: Sequence[Symbol], name: str) -> Graph:
+        """The finished graph of a function's result."""
+        leaves, structure = flatten(result)
+        outputs = tuple(self._id_of(leaf) for leaf in leaves)
+        return Graph(
+            tuple(self.nodes),
+            tuple(symbol.id for symbol in inputs),
+            outputs,
+            name,
+            None if structure == LEAF else structure,
+        )
+
+    def _id_of(self, operand: Any) -> int:
+        symbol = _symbol_below(operand)
+        if symbol is None:
+            return self.constant(operand.innermost() if type(operand) is Tensor else operand)
+        if symbol.recorder is not self:
+            raise ValueError(f"{symbol!r} belongs to a graph whose recording is over; outside of record use values")
+        return symbol.id
+
+    def _append(self, kind: Any, name: str, shape: Any, dtype: Any, **rest: Any) -> Symbol:
+        self.nodes.append(Node(len(self.nodes), kind, name, tuple(shape), dtype, serial=next_serial(), **rest))
+        return Symbol(self, self.nodes[-1])
+
+
+def _symbol_below(value: Any) -> Symbol | None:
+    """The symbol inside a value, below any Tensors around it."""
+    inner = value.innermost() if type(value) is Tensor else value
+    return inner if type(inner) is Symbol else None
+
+
+def _dtype_or_zero(node: Node) -> Any:
+    """What a dtype rule is given: the dtype, or for a Python number the 0 of its type, which widens nothing."""
+    return type(node.value)(0) if isinstance(node.value, (int, float)) and node.kind == "constant" else node.dtype
+
+
+# -------------------------------------------------------------------------------------------------------------- record
+
+
+def record(f: Callable[..., Any], *arguments: Any) -> Graph:
+    """The graph of ``f``, recorded by running it on symbols shaped like ``arguments``; nothing is computed.
+
+    Arguments may be arrays, Tensors, numbers, and nested lists, tuples and dicts of them; anything else is passed on as it is.
+    ``ad.record(ad.value_and_grad(f), …)`` gives the joint forward and backward graph.
+
+    Raises:
+        TypeError: ``f`` branches on a value, which a recorded graph cannot do.
+        OpError: an op was called with shapes that do not fit; the error names op, operands and line.
+
+    >>> graph = record(lambda x, w: (x @ w).tanh(), np.zeros((2, 3)), np.zeros((3, 4)))
+    >>> [(node.label, node.shape) for node in graph]
+    [('input', (2, 3)), ('input', (3, 4)), ('matmul', (2, 4)), ('tanh', (2, 4))]
+    """
+    now = events.context.get()
+    if now is not None and now.recorder is not None:
+        raise ValueError("record inside record: a graph is being recorded already; call the function itself")
+    recorder = Recorder()
+    inputs: list[Symbol] = []
+    symbols = []
+    for name, argument in zip(_parameter_names(f, len(arguments)), arguments, strict=True):
+        leaves, structure = flatten(argument)
+        replaced = []
+        for label, leaf in zip(_leaf_names(name, structure), leaves, strict=True):
+            if isinstance(leaf, (int, float, np.ndarray, np.generic, Tensor)) or hasattr(
+                leaf, "__cuda_array_interface__"
+            ):
+                inputs.append(recorder.input(leaf, label))
+                leaf = inputs[-1]
+            replaced.append(leaf)
+        symbols.append(structure.rebuild(replaced))
+    with events.switched(recorder=recorder, phase="forward", origin=None, scope=""):
+        result = f(*symbols)
+    return recorder.freeze(result, inputs, getattr(f, "__name__", type(f).__name__))
+
+
+def _parameter_names(f: Callable[..., Any], count: int) -> list[str]:
+    """The names of a function's first ``count`` parameters; a starred one is numbered."""
+    names: list[str] = []
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{i}]" for i in range(count - len(names))]
+        elif parameter.kind is not parameter.KEYWORD_ONLY:
+            names.append(parameter.name)
+    return (names + [f"argument{i}" for i in range(len(names), count)])[:count]
+
+
+def _leaf_names(name: str, structure: Structure) -> list[str]:
+    """A name for each leaf of an argument: ``w``, ``params[0]``, ``params['bias']``."""
+    if structure.kind is None:
+        return [name]
+    keys = structure.keys or range(len(structure.parts))
+    return [
+        leaf for key, part in zip(keys, structure.parts, strict=True) for leaf in _leaf_names(f"{name}[{key!r}]", part)
+    ]
+
+
+# ------------------------------------------------------------------------------------------- the graph of executed Tensors
+
+
+def graph_of(output: Tensor, names: Mapping[str, Any] | None = None, told: Iterable[events.Event] = ()) -> Graph:
+    """The graph that a Tensor was computed by, from what its records kept.
+
+    A node's ``value`` is known where it was saved for backward, or bound to one of ``names``; elsewhere it is None, because the
+    forward pass did not keep it. Shapes are inferred by the shape rules.
+
+    Args:
+        output: a recorded Tensor.
+        names: variables and their Tensors, such as ``locals()``, which name the nodes.
+        told: events heard while the Tensor was computed; they add names, scopes and source lines.
+
+    Raises:
+        ValueError: nothing was recorded.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor(3.0, requires_grad=True, name="x")
+    >>> y = x * x
+    >>> print(graph_of(y, {"y": y}))
+    graph y: 2 nodes, 2 edges
+      0  x  input     ()  float64
+      1  y  mul(0, 0) ()  float64
+    output 1
+    """
+    root = output._history
+    if root is None or not output._level.is_reverse:
+        raise ValueError(
+            "graph_of: this Tensor was not computed from a Tensor with requires_grad=True, so there is no graph"
+        )
+    order = backward_order(root)
+    leaves = {p[0]: p for r in order for p in r[2] if p is not None and p[1] is None} if order else {root[0]: root}
+    bound = {
+        tensor._history[0]: (name, tensor)
+        for name, tensor in (names or {}).items()
+        if type(tensor) is Tensor and tensor._history is not None and tensor._level.is_reverse
+    }
+    calls = {event.serial: event for event in told if isinstance(event, events.OpCalled)}
+    values = _known_values(order) | {s: t.innermost() for s, (_, t) in bound.items()} | {root[0]: output.innermost()}
+    builder = _FromRecords({s: name for s, (name, _) in bound.items()}, calls, values)
+    for one in sorted([*leaves.values(), *order], key=lambda r: r[0]):
+        builder.add(one)
+    name = builder.nodes[builder.ids[root[0]]].name or "graph"
+    inputs = tuple(node.id for node in builder.nodes if node.kind == "input")
+    return Graph(tuple(builder.nodes), inputs, (builder.ids[root[0]],), name)
+
+
+def _known_values(order: Sequence[Record]) -> dict[int, Any]:
+    """The values that records kept for backward, by the serial number of the record that made them."""
+    known: dict[int, Any] = {}
+    for serial, op, parents, saved, _, _ in order:
+        assert op is not None
+        makers = dict(zip(op.inputs, parents, strict=True)) | {"out": (serial,)}
+        for name, value in zip(op.saved_names, saved, strict=True):
+            maker = makers.get(name)
+            if maker is not None and value is not None:
+                known[maker[0]] = value.innermost() if type(value) is Tensor else value
+    return known
+
+
+class _FromRecords:
+    """Turns records, earliest first, into nodes."""
+
+    def __init__(
+        self, names: Mapping[int, str], calls: Mapping[int, events.OpCalled], values: Mapping[int, Any]
+    ) -> None:
+        self.nodes: list[Node] = []
+        self.ids: dict[int, int] = {}
+        self.names, self.calls, self.values = names, calls, values
+
+    def add(self, record: Record) -> None:
+        serial, op, parents, saved, attributes, operands = record
+        if op is None:
+            leaf: Leaf = operands
+            self._append(serial, "input", leaf.name or self.names.get(serial, ""), leaf.shape, leaf.dtype)
+            return
+        kept = dict(zip(op.saved_names, saved, strict=True))
+        ids = tuple(
+            self.ids[parent[0]] if parent is not None else self._constant(operands[place], kept.get(name))
+            for place, (name, parent) in enumerate(zip(op.inputs, parents, strict=True))
+        )
+        nodes = [self.nodes[i] for i in ids]
+        call = self.calls.get(serial)
+        places = dict(zip(op.inputs, ids, strict=True)) | {"out": len(self.nodes)}
+        self._append(
+            serial, "op", self.names.get(serial) or (call.name if call else ""),
+            op.infer_shape([node.shape for node in nodes], attributes),
+            op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes),
+            op=op, inputs=ids, attributes=attributes, scope=call.scope if call else "", source=call.source if call else None,
+            saved=tuple(dict.fromkeys(places[n] for n, v in kept.items() if n in places and v is not None)),
+        )  # fmt: skip
+
+    def _constant(self, spec: Any, kept: Any) -> int:
+        number = not isinstance(spec, tuple)
+        shape, dtype = ((), dtype_of(spec)) if number else spec
+        return self._append(next_serial(), "constant", "", shape, dtype, value=spec if number else kept)
+
+    def _append(self, serial: int, kind: Any, name: str, shape: Any, dtype: Any, **rest: Any) -> int:
+        if "value" not in rest:
+            rest["value"] = self.values.get(serial)
+        node = Node(len(self.nodes), kind, name, tuple(shape), dtype, serial=serial, **rest)
+        self.nodes.append(node)
+        self.ids[serial] = node.id
+        return node.id

@@ -1,0 +1,427 @@
+"""Reverse mode: one sweep from the output back to the leaves. vjp, grad, value_and_grad, and ``Tensor.backward``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import backend, events, ops
+from .bindings import dtype_of, readings
+from .tensors import Level, Record, Tensor, leaf_record, require_floating
+from .trees import flatten
+
+# ------------------------------------------------------------------------------------------------------------ the sweep
+
+
+def backward_order(root: Record) -> list[Record]:
+    """Every record that the root was computed from, earliest first; read from the end, each comes after all its consumers.
+
+    A record's serial number is larger than those of its inputs, so sorting by it is a topological order. Each record is in the
+    list once, however many paths lead to it, and nothing here recurses.
+    """
+    if root[1] is None:
+        return []
+    found = {root[0]: root}
+    stack = [root]
+    while stack:
+        for parent in stack.pop()[2]:
+            if parent is not None and parent[0] not in found and parent[1] is not None:
+                found[parent[0]] = parent
+                stack.append(parent)
+    return [found[serial] for serial in sorted(found)]
+
+
+def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | None = None) -> dict[int, Any]:
+    """Send cotangents backwards through the records in ``order`` (consumed from its end); what is left belongs to the leaves.
+
+    ``level`` is given when the sweep itself is to be recorded (``create_graph``): saved values are then turned back into the
+    Tensors of that level that they were.
+    """
+    context = events.context.get()
+    watcher = None if context is None else _Watcher(context, order)
+    while order:
+        record = order.pop()
+        serial, op, parents, saved, attributes, operands = record
+        assert op is not None
+        g = cotangents.pop(serial, None)
+        if g is None:  # its only consumers sent nothing here
+            continue
+        if level is not None:
+            saved = _recorded(record, level)
+        with nullcontext() if watcher is None else watcher.rule(record, g):
+            contributions = op.pull(g, parents, saved, attributes)
+            if operands is not None:
+                contributions = tuple(fit_cotangents(contributions, operands, op.elementwise))
+            for place, contribution in enumerate(contributions):
+                if contribution is not None:
+                    into = parents[place][0]
+                    before = cotangents.get(into)
+                    total = cotangents[into] = contribution if before is None else accumulate(before, contribution)
+                    if watcher is not None:
+                        watcher.contribution(record, place, g, contribution, total)
+    return cotangents
+
+
+def accumulate(total: Any, contribution: Any) -> Any:
+    """The sum of what has arrived at a node and one more contribution; never in place, because arrays may be shared."""
+    return total + contribution
+
+
+def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> list[Any]:
+    """Bring each contribution to the shape and dtype of its operand: sum over broadcast axes, cast between float widths."""
+    fitted = list(contributions)
+    for place, (g, operand) in enumerate(zip(contributions, operands, strict=True)):
+        if g is None or not isinstance(operand, tuple):
+            continue
+        shape, dtype = operand
+        if elementwise and g.shape != shape:
+            g = ops.sum_to(g, shape=shape)
+        fitted[place] = g if g.dtype == dtype else ops.astype(g, dtype=dtype)
+    return fitted
+
+
+def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
+    """A record's saved values as the Tensors that they were, so that computing with them is recorded."""
+    op, parents, saved = record[1], record[2], record[3]
+    assert op is not None
+    histories: dict[str, Any] = dict(zip(op.inputs, parents, strict=True)) | {"out": record}
+    return tuple(
+        Tensor(value, level, histories[name]) if name in histories and hasattr(value, "shape") else value
+        for name, value in zip(op.saved_names, saved, strict=True)
+    )
+
+
+class _Watcher:
+    """Tells what a sweep does, and marks what it records as backward. Made only while somebody listens or records."""
+
+    def __init__(self, context: events.Context, order: Sequence[Record]) -> None:
+        self.tell = context.receiver
+        self.recorder = context.recorder
+        self.arrived: dict[int, int] = {}
+        self.last_reader: dict[int, tuple[int, str]] = {}
+        if self.tell is not None:
+            for record in order:  # earliest first: the sweep reaches the earliest reader last
+                for name, value in _saved_arrays(record):
+                    self.last_reader.setdefault(id(value), (record[0], name))
+
+    def rule(self, record: Record, g: Any) -> Any:
+        """The context in which a record's rules run: in phase backward, on behalf of the forward node."""
+        if self.tell is not None:
+            assert record[1] is not None
+            self.tell(events.CotangentComplete(record[0], record[1].name, g))
+        if self.recorder is None:
+            return events.switched(phase="backward")
+        return self.recorder.running_rule(record, g)
+
+    def contribution(self, record: Record, place: int, upstream: Any, contribution: Any, total: Any) -> None:
+        """Tell one contribution, and which saved values are now free."""
+        if self.tell is None:
+            return
+        serial, op, parents, saved, attributes, _ = record
+        assert op is not None
+        argument, into = op.inputs[place], parents[place][0]
+        self.arrived[into] = self.arrived.get(into, 0) + 1
+        local = None
+        if op.elementwise:
+            with events.switched(receiver=None, recorder=None):
+                local = op.pull(ops.ones_like(upstream), parents, saved, attributes)[place]
+        self.tell(events.ContributionAdded(
+            serial, into, argument, op.vjp_rules[argument].__name__, upstream, local, contribution, total, self.arrived[into],
+            op.vjp_needs(argument),
+        ))  # fmt: skip
+        if place == max(i for i, parent in enumerate(parents) if parent is not None):
+            for name, value in _saved_arrays(record):
+                if self.last_reader.get(id(value)) == (serial, name):
+                    self.tell(events.SavedValueReleased(serial, name, int(value.nbytes)))
+
+
+def _saved_arrays(record: Record) -> list[tuple[str, Any]]:
+    """The arrays that a record keeps, with the names under which its rules know them."""
+    if record[1] is None:
+        return []
+    return [(name, v) for name, v in zip(record[1].saved_names, record[3], strict=True) if hasattr(v, "nbytes")]
+
+
+# -------------------------------------------------------------------------------------------------- sweeps of a Tensor
+
+
+def sweep(output: Tensor, cotangent: Any = None, create_graph: bool = False) -> dict[int, Any]:
+    """The gradient of ``output`` for every leaf it was computed from, by the leaf's serial number; ``grad`` stays untouched.
+
+    Args:
+        output: a recorded Tensor.
+        cotangent: the seed, shaped like ``output``; 1 by default where ``output`` is a single number.
+        create_graph: record the sweep itself, for higher derivatives; gradients are then Tensors.
+
+    Raises:
+        ValueError: ``output`` is not recorded, needs a cotangent, or the cotangent has the wrong shape.
+    """
+    return {record[0]: gradient for record, gradient in _leaf_gradients(output, cotangent, create_graph)}
+
+
+def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[tuple[Record, Any]]:
+    root = output._history
+    if root is None or not output._level.is_reverse:
+        raise ValueError(
+            "backward: this Tensor was not computed from a Tensor with requires_grad=True (or inside no_grad), so there is no "
+            "graph to go back through"
+        )
+    if type(output._data) in readings:
+        raise ValueError("backward inside record: write ad.record(ad.value_and_grad(f), …) to record a gradient")
+    seed = _seed(output, cotangent)
+    context = events.context.get()
+    tell = None if context is None else context.receiver
+    if tell is not None:
+        tell(events.SweepStarted(root[0], seed))
+    if create_graph:
+        seed = seed if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
+        cotangents = run_sweep(backward_order(root), {root[0]: seed}, output._level)
+    else:
+        cotangents = run_sweep(backward_order(root), {root[0]: seed})
+    leaves = _leaves(root)
+    result = []
+    owned = _Owned(cotangent, output._data)
+    for serial, gradient in cotangents.items():
+        leaf = leaves[serial]
+        if gradient.shape != leaf[5].shape:
+            raise ValueError(
+                f"the gradient that reached leaf {leaf[5].name or serial} has shape {gradient.shape}, but the leaf has "
+                f"{leaf[5].shape}: a gradient rule on the way gives the wrong shape; check the rules with a numerical gradient"
+            )
+        gradient = owned.own(gradient)
+        if tell is not None:
+            tell(events.LeafReached(serial, gradient))
+        result.append((leaf, gradient))
+    return result
+
+
+def _leaves(root: Record) -> dict[int, Record]:
+    """The leaf records below a root, by serial number."""
+    if root[1] is None:
+        return {root[0]: root}
+    return {p[0]: p for record in backward_order(root) for p in record[2] if p is not None and p[1] is None}
+
+
+def _seed(output: Tensor, cotangent: Any) -> Any:
+    """The cotangent to start from, checked against the output."""
+    shape, dtype = output.shape, output.dtype
+    if cotangent is None:
+        if output.size != 1:
+            raise ValueError(
+                f"backward: the output has shape {shape}, not one number. Pass the cotangent to start from, an array of that "
+                "shape (backward(np.ones(shape)) gives the gradient of the sum), or reduce first, as in y.sum().backward()"
+            )
+        return ops.ones_like(output._data)
+    value = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+    if type(value) is not Tensor and type(value) not in readings:
+        value = backend.asarray(value, dtype, output.device, copy=True)
+    if value.shape != shape:
+        raise ValueError(
+            f"backward: the cotangent has shape {value.shape}, but the output has {shape}; they must be equal"
+        )
+    return value
+
+
+class _Owned:
+    """Makes sure that every gradient handed out has its own memory: a sweep may send one array to several inputs."""
+
+    def __init__(self, *foreign: Any) -> None:
+        self.given = {id(value): value for value in foreign}
+
+    def own(self, gradient: Any) -> Any:
+        if isinstance(gradient, np.generic):
+            return np.asarray(gradient)
+        if isinstance(gradient, np.ndarray):
+            if id(gradient) in self.given or gradient.base is not None or not gradient.flags.owndata:
+                return gradient.copy()
+            self.given[id(gradient)] = gradient
+        return gradient
+
+
+def backward(self: Tensor, gradient: Any = None, create_graph: bool = False) -> None:
+    """Add the gradient of this Tensor to ``.grad`` of every leaf it was computed from.
+
+    May be called again: the graph keeps what it saved as long as its result lives, and no intermediate gradient is kept.
+
+    Args:
+        gradient: the cotangent to start from, shaped like this Tensor; may be left out where it is a single number.
+        create_graph: record the sweep, so that ``.grad`` can be differentiated again.
+
+    Raises:
+        ValueError: nothing was recorded, or a cotangent is needed or has the wrong shape.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor(3.0, requires_grad=True)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    for record, found in _leaf_gradients(self, gradient, create_graph):
+        new = found if isinstance(found, Tensor) else Tensor(found)
+        leaf = record[5]
+        leaf.grad = new if leaf.grad is None else leaf.grad + new
+
+
+setattr(Tensor, "backward", backward)  # noqa: B010  (mypy would refuse the assignment to a method)
+
+
+# ---------------------------------------------------------------------------------------------------- transformations
+
+
+class Pullback(NamedTuple):
+    """The result of ``vjp``: the function's value, and the function that turns its cotangent into those of the arguments."""
+
+    value: Any
+    pull: Callable[[Any], Any]
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> Pullback:
+    """The value of ``f(*primals)``, and the function from the result's cotangent to the cotangents of all arguments.
+
+    Arguments and results may be nested lists, tuples and dicts of floating arrays. An argument that the result does not
+    depend on gets zeros.
+
+    >>> value, pull = vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> float(value), [float(g) for g in pull(1.0)]
+    (10.0, [5.0, 2.0])
+    """
+    inputs, outputs, structure = _run_recorded(f, primals, range(len(primals)), copy=True)
+    arguments = [flatten(argument)[1] for argument in primals]
+
+    def pull(cotangent: Any) -> Any:
+        seeds, seed_structure = flatten(cotangent)
+        if seed_structure != structure:
+            raise ValueError(f"vjp: the cotangent nests as {seed_structure}, but the result as {structure}")
+        roots = [(o._history, _seed(o, s)) for o, s in zip(outputs, seeds, strict=True) if o._history is not None]
+        gradients = iter(_pulled_back(roots, inputs))
+        return tuple(argument.rebuild(gradients) for argument in arguments)
+
+    return Pullback(structure.rebuild(_copy(output._data) for output in outputs), pull)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that gives ``(f(…), gradient)``.
+
+    ``f`` must give a single number. The gradient nests like the argument ``argnums``, or is a tuple where that is a tuple.
+
+    >>> value, gradient = value_and_grad(lambda x: (x * x).sum())([1.0, 2.0])
+    >>> float(value), [float(g) for g in gradient]
+    (5.0, [2.0, 4.0])
+    """
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def value_and_gradient(*arguments: Any) -> Any:
+        places = [_argument_place(f, place, len(arguments)) for place in chosen]
+        inputs, outputs, structure = _run_recorded(f, arguments, places)
+        if structure.kind is not None or np.prod(outputs[0].shape) != 1:
+            seen = f"a {structure.kind.__name__}" if structure.kind is not None else f"shape {outputs[0].shape}"
+            raise ValueError(f"grad: {_name(f)} must give one number, got {seen}; reduce it, or use vjp or jacobian")
+        output = outputs.pop()
+        value = output._data
+        with events.backward_phase():
+            roots = [] if output._history is None else [(output._history, ops.ones_like(value))]
+        del output  # so that the sweep frees each record when it is done with it
+        gradients = iter(_pulled_back(roots, inputs))
+        parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
+        return value, parts[0] if isinstance(argnums, int) else parts
+
+    value_and_gradient.__name__ = f"value_and_grad({_name(f)})"
+    value_and_gradient.__wrapped__ = f  # type: ignore[attr-defined]
+    return value_and_gradient
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that gives the gradient of ``f``, which must give a single number; see ``value_and_grad``.
+
+    >>> second = grad(grad(lambda x: x**3))
+    >>> float(second(2.0))
+    12.0
+    """
+    both = value_and_grad(f, argnums)
+
+    def gradient(*arguments: Any) -> Any:
+        return both(*arguments)[1]
+
+    gradient.__name__ = f"grad({_name(f)})"
+    gradient.__wrapped__ = f  # type: ignore[attr-defined]
+    return gradient
+
+
+def _run_recorded(f: Callable[..., Any], arguments: Sequence[Any], places: Sequence[int], copy: bool = False) -> Any:
+    """Run ``f`` with the arguments at ``places`` as leaves of a new level.
+
+    Gives the leaves, the outputs as Tensors of the level, and how the outputs nest.
+    """
+    level = Level(is_reverse=True)
+    inputs: list[Tensor] = []
+    passed = list(arguments)
+    for place in places:
+        leaves, structure = flatten(arguments[place])
+        made = [_input(_copy(leaf) if copy else leaf, level, f"argument {place} of {_name(f)}") for leaf in leaves]
+        passed[place] = structure.rebuild(made)
+        inputs += made
+    leaves, structure = flatten(f(*passed))
+    outputs = [at_level(leaf, level, f"the result of {_name(f)}") for leaf in leaves]
+    return inputs, outputs, structure
+
+
+def _input(leaf: Any, level: Level, where: str) -> Tensor:
+    value = as_value(leaf, where)
+    require_floating(dtype_of(value), where)
+    return Tensor(value, level, leaf_record(value))
+
+
+def at_level(leaf: Any, level: Level, where: str) -> Tensor:
+    """A result as a Tensor of the level; one that does not depend on the level's inputs becomes a constant there."""
+    return leaf if type(leaf) is Tensor and leaf._level is level else Tensor(as_value(leaf, where), level)
+
+
+def as_value(leaf: Any, where: str) -> Any:
+    """An argument or result of a transformed function: a Tensor or symbol itself, anything else as an array."""
+    if type(leaf) is Tensor or type(leaf) in readings:
+        return leaf
+    if not isinstance(leaf, (int, float, np.ndarray, np.generic)) and not hasattr(leaf, "__cuda_array_interface__"):
+        raise TypeError(f"{where}: expected numbers, arrays or Tensors (or lists, tuples, dicts of them), got {leaf!r}")
+    return backend.asarray(leaf) if isinstance(leaf, (int, float, np.generic)) else leaf
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _argument_place(f: Callable[..., Any], place: int, count: int) -> int:
+    if not -count <= place < count:
+        raise ValueError(f"grad: argnums={place}, but {_name(f)} was called with {count} arguments")
+    return place % count
+
+
+def _pulled_back(roots: list[tuple[Record, Any]], inputs: Sequence[Tensor]) -> list[Any]:
+    """The cotangents of the inputs, from (record, seed) of each output; zeros where no output depends on an input."""
+    cotangents: dict[int, Any] = {}
+    for serial, seed in [(record[0], seed) for record, seed in roots]:
+        cotangents[serial] = accumulate(cotangents[serial], seed) if serial in cotangents else seed
+    owned = _Owned(*cotangents.values(), *(leaf._data for leaf in inputs))
+    order = _merged_order([record for record, _ in roots])
+    roots.clear()
+    found = run_sweep(order, cotangents)
+    gradients = [found.get(leaf._history[0]) for leaf in inputs]
+    with events.backward_phase():
+        return [
+            ops.zeros_like(leaf._data) if gradient is None else owned.own(gradient)
+            for leaf, gradient in zip(inputs, gradients, strict=True)
+        ]
+
+
+def _merged_order(roots: Sequence[Record]) -> list[Record]:
+    """The backward order of several outputs together."""
+    if len(roots) == 1:
+        return backward_order(roots[0])
+    found = {record[0]: record for root in roots for record in backward_order(root)}
+    return [found[serial] for serial in sorted(found)]
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return getattr(f, "__name__", type(f).__name__)

@@ -1,0 +1,63 @@
+"""Which line of the user's code an op call came from, and which variable took its result. Asked only while recording."""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+from bisect import bisect_right
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+from .graph import Source
+
+_LIBRARY = str(Path(__file__).parent)
+# Frames between an op call and whoever wrote it: the operators of Tensor, the generated bindings and their machinery.
+_PLUMBING = {
+    str(Path(__file__).parent / name) for name in ("bindings.py", "operators.py", "recording.py", "sources.py")
+}
+_PLUMBING.add(str(Path(__file__).parent / "ops" / "__init__.py"))
+BINDING_FILE = "<binding>"
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+
+
+def call_site() -> tuple[str, Source | None]:
+    """The variable that takes the result of the op call that is running, or "", and the user's line that made it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_plumbing(frame.f_code.co_filename):
+        frame = frame.f_back
+    name = _assigned_name(frame) if frame is not None else ""
+    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame = frame.f_back
+    return name, None if frame is None else _source(frame)
+
+
+def _is_plumbing(filename: str) -> bool:
+    return filename.startswith(BINDING_FILE) or filename in _PLUMBING
+
+
+def _source(frame: FrameType) -> Source:
+    code = frame.f_code
+    text = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
+    return Source(code.co_filename, frame.f_lineno, code.co_name, text)
+
+
+def _assigned_name(frame: FrameType) -> str:
+    """``h`` where the running call is the whole right-hand side of ``h = …``: the next instruction stores into a name."""
+    offsets, names = _stored_after(frame.f_code)
+    return names[
+        bisect_right(offsets, frame.f_lasti) - 1
+    ]  # f_lasti may point into the inline caches of the instruction
+
+
+@lru_cache(maxsize=512)
+def _stored_after(code: CodeType) -> tuple[list[int], list[str]]:
+    """The offset of each instruction, and the variable that the instruction after it stores into, or ""."""
+    instructions = list(dis.get_instructions(code))
+    names = []
+    for following in [*instructions[1:], None]:
+        is_store = following is not None and following.opname.startswith(_STORES)
+        target = following.argval if following is not None and is_store else ""
+        names.append(target if isinstance(target, str) else target[0])  # Python 3.13 joins two instructions in one
+    return [instruction.offset for instruction in instructions], names

@@ -1,0 +1,325 @@
+"""Tensor: a value and how it was computed. A passive record; ``ops`` attaches the operators, ``reverse_mode`` ``backward``."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import backend
+
+if TYPE_CHECKING:
+    from .operators import Op
+
+# How a Tensor was computed, as a plain tuple because one is made per op call (35 ns; a class instance costs 200):
+#   serial      number in the order of making, so that a larger one is never an input of a smaller one
+#   op          the Op; None for a leaf
+#   parents     for each operand its record, or None where no gradient flows
+#   saved       the values that the gradient rules name, in the order of ``op.saved_names``
+#   attributes  the op's attributes
+#   operands    None, or (shape, dtype) or the Python number of each operand, where they differ or one is not recorded;
+#               for a leaf its Leaf
+Record = tuple[int, "Op | None", tuple[Any, ...], tuple[Any, ...], dict[str, Any], Any]
+
+next_serial = count(1).__next__
+
+
+class Level:
+    """Which derivative a Tensor belongs to: each ``grad`` or ``jvp`` that is running has a level of its own.
+
+    A higher level started later, so it is the inner derivative. Keeping levels apart is what makes
+    d/dx [x · d/dy (x + y)] = 1 come out right (perturbation confusion: Siskind and Pearlmutter, 2005).
+    """
+
+    __slots__ = ("depth", "is_reverse")
+    _next_depth = count().__next__
+
+    def __init__(self, is_reverse: bool) -> None:
+        self.depth = Level._next_depth()
+        self.is_reverse = is_reverse
+
+    def __repr__(self) -> str:
+        return f"Level({self.depth}, {'reverse' if self.is_reverse else 'forward'})"
+
+
+BASE = Level(is_reverse=True)  # the level of Tensors that users make
+
+
+class Leaf:
+    """What a Tensor that is not the result of an op carries: its name, and the gradient that ``backward`` adds up."""
+
+    __slots__ = ("dtype", "grad", "name", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str | None) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = name
+        self.grad: Tensor | None = None
+
+
+def leaf_record(value: Any, name: str | None = None) -> Record:
+    """The record of a value that gradients flow to."""
+    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, name))
+
+
+class Tensor:
+    """A value that remembers how it was computed.
+
+    Make one with ``ad.tensor``. Its value is never changed in place, so a recorded gradient is always that of the recorded
+    point: ``data`` is a read-only view, and assigning ``data`` of a leaf gives it a new array of the same shape and dtype.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor([1.0, 2.0], requires_grad=True, name="x")
+    >>> y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("__weakref__", "_data", "_history", "_level", "_name")
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:  # attached by ops/__init__.py and reverse_mode.py
+        T: Tensor
+
+        def __neg__(self) -> Tensor: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def exp(self) -> Tensor: ...
+        def log(self) -> Tensor: ...
+        def tanh(self) -> Tensor: ...
+        def relu(self) -> Tensor: ...
+        def sigmoid(self) -> Tensor: ...
+        def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor: ...
+        def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor: ...
+        def reshape(self, *shape: Any) -> Tensor: ...
+        def transpose(self, *axes: Any) -> Tensor: ...
+        def astype(self, dtype: Any) -> Tensor: ...
+        def backward(self, gradient: Any = None, create_graph: bool = False) -> None: ...
+
+    def __init__(self, data: Any, level: Level = BASE, history: Any = None, name: str | None = None) -> None:
+        self._data = data  # an array, a symbol, or a Tensor of a lower level
+        self._level = level
+        self._history = history  # reverse level: its Record or None; forward level: the tangent or None
+        self._name = name
+
+    # ------------------------------------------------------------------------------------------------------- the value
+
+    @property
+    def data(self) -> Any:
+        """The value, as a read-only array (inside ``grad`` or ``jvp``, the value one level below)."""
+        value = self._data
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        return value
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        if not self.is_leaf:
+            raise ValueError(
+                "data: only a leaf can be given new data; this Tensor is the result of an op. Use detach()."
+            )
+        old = self._data
+        value = backend.asarray(
+            new._data if isinstance(new, Tensor) else new, dtype=old.dtype, device=self.device, copy=True
+        )
+        if value.shape != old.shape:
+            raise ValueError(f"data: expected shape {old.shape}, got {value.shape}; make a new tensor for a new shape")
+        self._data = value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self._data.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the value."""
+        return self._data.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._data.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self._data.shape, dtype=np.int64))
+
+    @property
+    def device(self) -> str:
+        """Where the value lies: ``cpu`` or ``cuda:N``."""
+        value = self.innermost()
+        return value.device if hasattr(value, "is_symbol") else backend.device_of(value)
+
+    def innermost(self) -> Any:
+        """The array or symbol below every level."""
+        value = self._data
+        while type(value) is Tensor:
+            value = value._data
+        return value
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A copy of the value as a NumPy array, which may be changed freely."""
+        value = self.innermost()
+        if hasattr(value, "is_symbol"):
+            raise TypeError("numpy: a symbol has no value; while a graph is recorded only shapes and dtypes are known")
+        return np.array(backend.to_numpy(value))
+
+    def item(self) -> Any:
+        """The value of a one-element Tensor as a Python number."""
+        if self.size != 1:
+            raise ValueError(f"item: only a Tensor with one element is one number; this one has shape {self.shape}")
+        return self.numpy().item()
+
+    def detach(self) -> Tensor:
+        """The same value as a constant: no gradient flows through the result."""
+        return Tensor(self.innermost(), name=self.name)
+
+    def to(self, device: str) -> Tensor:
+        """A constant copy on another device; the same Tensor where it is there already."""
+        if device == self.device:
+            return self
+        if self.requires_grad:
+            raise NotImplementedError(
+                f"to: moving a recorded Tensor to {device!r} would cut the graph; move detach() and mark the copy instead"
+            )
+        return Tensor(backend.asarray(self.innermost(), device=device), name=self.name)
+
+    # ------------------------------------------------------------------------------------------------ how it was computed
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this Tensor."""
+        return self._history is not None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this Tensor is not the result of a recorded op."""
+        return self._history is None or (self._level.is_reverse and self._history[1] is None)
+
+    @property
+    def name(self) -> str | None:
+        """The name given with ``ad.tensor(…, name=)``."""
+        return getattr(self, "_name", None)  # results of ops are made without it
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` has added up so far; None before the first."""
+        return self._history[5].grad if self.requires_grad and self.is_leaf else None
+
+    @grad.setter
+    def grad(self, new: Tensor | None) -> None:
+        if not (self.requires_grad and self.is_leaf):
+            raise ValueError("grad: only a leaf made with requires_grad=True keeps a gradient")
+        if new is not None and (type(new) is not Tensor or new.shape != self.shape):
+            raise ValueError(f"grad: expected None or a Tensor of shape {self.shape}, got {new!r}")
+        self._history[5].grad = new
+
+    # --------------------------------------------------------------------------------------------------- Python's protocols
+
+    def __repr__(self) -> str:
+        value = self.innermost()
+        note = (
+            "" if self._level is BASE else f", {'grad' if self._level.is_reverse else 'jvp'} level {self._level.depth}"
+        )
+        if hasattr(value, "is_symbol"):
+            return f"tensor({value!r}{note})"
+        array = backend.to_numpy(value)
+        text = np.array2string(array, prefix="tensor(", separator=", ", threshold=60)
+        dtype = "" if array.dtype in (np.float64, np.int64, np.bool_) else f", dtype={array.dtype}"
+        grad = ", requires_grad=True" if self.requires_grad and self._level is BASE else ""
+        label = f", name={self.name!r}" if self.name else ""
+        return f"tensor({text}{dtype}{grad}{label}{note})"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d Tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"bool: a Tensor of shape {self.shape} is not one truth value; use .numpy().any() or .all()"
+            )
+        return bool(self.numpy().item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"index: only a whole-number Tensor is an index; this one is {self.dtype}")
+        return int(self.item())
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "a Tensor is never changed in place: its gradient would be that of another point. Use ops.where"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.requires_grad:
+            raise TypeError("turning a recorded Tensor into an array would lose its gradient; call .numpy() to say so")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+
+def tensor(
+    data: Any, dtype: Any = None, device: str = "cpu", requires_grad: bool = False, name: str | None = None
+) -> Tensor:
+    """A Tensor that holds a copy of ``data``.
+
+    Args:
+        data: an array, a Tensor, a number, or nested lists of numbers.
+        dtype: NumPy dtype; by default NumPy's reading of ``data``.
+        device: ``cpu`` or ``cuda:N``.
+        requires_grad: whether gradients are wanted; needs a floating dtype.
+        name: how graphs and views call it.
+
+    Raises:
+        TypeError: a gradient is wanted for whole numbers, complex numbers or something that is not numbers.
+
+    >>> import autodiff_lab as ad
+    >>> ad.tensor([1.0, 2.0], dtype="float32", name="x")
+    tensor([1., 2.], dtype=float32, name='x')
+    """
+    value = backend.asarray(
+        data.innermost() if isinstance(data, Tensor) else data, dtype=dtype, device=device, copy=True
+    )
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"tensor: expected real numbers, got dtype {value.dtype}; complex numbers are not supported")
+    if not requires_grad:
+        return Tensor(value, name=name)
+    require_floating(value.dtype, "tensor(…, requires_grad=True)")
+    return Tensor(value, BASE, leaf_record(value, name), name)
+
+
+def require_floating(dtype: np.dtype[Any], where: str) -> None:
+    """Refuse a dtype that has no derivative."""
+    if dtype.kind != "f":
+        raise TypeError(
+            f"{where}: gradients need a floating dtype, got {dtype}; write 1.0 instead of 1, or pass dtype='float64'"
+        )

@@ -1,0 +1,69 @@
+"""Nested arguments and results: lists, tuples and dicts of arrays, taken apart into a flat list and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How a value nests: a leaf, or a container with its parts (and keys, for a dict)."""
+
+    kind: type | None = None  # None is a leaf
+    parts: tuple[Structure, ...] = ()
+    keys: tuple[Any, ...] = ()
+
+    def rebuild(self, leaves: Iterable[Any]) -> Any:
+        """Put flat leaves back into this structure.
+
+        >>> leaves, structure = flatten({"w": [1, 2], "b": 3})
+        >>> leaves, structure.rebuild(leaf * 10 for leaf in leaves)
+        ([1, 2, 3], {'w': [10, 20], 'b': 30})
+        """
+        return self._take(iter(leaves))
+
+    def _take(self, leaves: Iterator[Any]) -> Any:
+        if self.kind is None:
+            return next(leaves)
+        parts = [part._take(leaves) for part in self.parts]
+        if self.kind is dict:
+            return dict(zip(self.keys, parts, strict=True))
+        if hasattr(self.kind, "_fields"):  # a named tuple
+            return self.kind(*parts)
+        return self.kind(parts)
+
+
+LEAF = Structure()
+
+
+def flatten(value: Any) -> tuple[list[Any], Structure]:
+    """The leaves of nested lists, tuples and dicts, in order, and the structure that they came from."""
+    leaves: list[Any] = []
+    return leaves, _flatten_into(value, leaves)
+
+
+def _flatten_into(value: Any, leaves: list[Any]) -> Structure:
+    if isinstance(value, dict):
+        return Structure(dict, tuple(_flatten_into(part, leaves) for part in value.values()), tuple(value))
+    if isinstance(value, (list, tuple)):
+        return Structure(type(value), tuple(_flatten_into(part, leaves) for part in value))
+    leaves.append(value)
+    return LEAF
+
+
+def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """Apply ``function`` to each leaf, together with the leaves at the same place of ``others``.
+
+    >>> map_leaves(lambda p, g: p - 0.1 * g, {"w": 1.0}, {"w": 5.0})
+    {'w': 0.5}
+    """
+    leaves, structure = flatten(value)
+    columns = [leaves]
+    for other in others:
+        more, other_structure = flatten(other)
+        if other_structure != structure:
+            raise ValueError(f"map_leaves: the structures differ: {structure} and {other_structure}")
+        columns.append(more)
+    return structure.rebuild(function(*row) for row in zip(*columns, strict=True))
