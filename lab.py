@@ -1,0 +1,387 @@
+"""The launcher: ``python3 lab.py`` opens JupyterLab on the first lesson, ``python3 lab.py test`` runs every check.
+
+Standard library only, because it runs before anything is installed. It keeps a virtual environment in ``.venv`` and
+writes into it what was installed, so that a second run starts at once and an interrupted one is never trusted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+OLDEST_PYTHON = (3, 11)
+MEGABYTES_NEEDED = {"lab": 450, "dev": 350}  # measured on Linux: installed size and the download next to it
+
+
+class Problem(Exception):
+    """Something the reader of the terminal can put right; the message says how."""
+
+
+def say(text: str) -> None:
+    """Print at once, also where the output goes to a file."""
+    print(text, flush=True)
+
+
+# ------------------------------------------------------------------------------------------------- the environment
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment and the record, inside it, of what was installed there."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter inside."""
+        return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    @property
+    def record(self) -> Path:
+        """The file that says what is installed; its absence or an unfinished one means: do not trust."""
+        return self.folder / "autodiff-lab.json"
+
+    def read(self) -> dict[str, object]:
+        """Return what the record says; empty where there is none or it cannot be read."""
+        try:
+            found = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write(self, **entries: object) -> None:
+        """Replace the record in one step, so that it is never half written."""
+        self.folder.mkdir(exist_ok=True)
+        draft = self.record.with_suffix(".draft")
+        draft.write_text(json.dumps(entries), encoding="utf-8")
+        draft.replace(self.record)
+
+    def extras(self) -> set[str]:
+        """Return the extras that earlier runs asked for."""
+        listed = self.read().get("extras", [])
+        return {str(name) for name in listed} if isinstance(listed, list) else set()
+
+    def is_ready(self, extras: Iterable[str], stamp: str) -> bool:
+        """Tell whether a finished set-up holds these extras of this very pyproject.toml, in this folder."""
+        finished = self.read().get("state") == "ready" and self.read().get("stamp") == stamp
+        return finished and set(extras) <= self.extras() and self.python.exists()
+
+
+def stamp_of(root: Path) -> str:
+    """Return the hash of pyproject.toml and of the place: a moved folder breaks the links of an environment."""
+    return hashlib.sha256((root / "pyproject.toml").read_bytes() + str(root).encode()).hexdigest()
+
+
+def set_up(environment: Environment, extras: Sequence[str], run: Callable[..., None]) -> None:
+    """Make or complete the environment; return at once where it is ready."""
+    stamp = stamp_of(ROOT)
+    if environment.is_ready(extras, stamp):
+        return
+    if environment.folder.exists() and not environment.record.exists() and any(environment.folder.iterdir()):
+        raise Problem(
+            f"{environment.folder} exists, but this script did not make it.\n"
+            "Rename or delete it and run the same command again; or activate it and add --here to use it as it is."
+        )
+    started = time.monotonic()
+    wanted = sorted({*extras, *environment.extras()})
+    check_disk(environment.folder.parent, wanted)
+    if environment.read().get("state") != "ready" or not environment.python.exists():
+        if environment.folder.exists():
+            shutil.rmtree(environment.folder)  # an interrupted set-up leaves half-written packages
+        environment.write(state="setting up", extras=wanted)
+        say(f"Making a Python environment in {environment.folder} …")
+        run([sys.executable, "-m", "venv", str(environment.folder)])
+    environment.write(state="setting up", extras=wanted)
+    say(f"Installing autodiff-lab[{','.join(wanted)}]. This happens once and takes one to five minutes …")
+    target = f"{ROOT}[{','.join(wanted)}]"
+    run([str(environment.python), "-m", "pip", "install", "--disable-pip-version-check", "--editable", target])
+    environment.write(state="ready", stamp=stamp, extras=wanted)
+    say(f"Installed in {time.monotonic() - started:.0f} s.")
+
+
+def check_disk(folder: Path, extras: Iterable[str]) -> None:
+    """Refuse to begin what the disk cannot hold."""
+    needed = sum(MEGABYTES_NEEDED.get(name, 0) for name in extras)
+    free = shutil.disk_usage(folder).free // 2**20
+    if free < needed:
+        raise Problem(f"The set-up needs about {needed} MB, and the disk of {folder} has {free} MB free.")
+
+
+def install(command: Sequence[str]) -> None:
+    """Run one command of the set-up, show what it is busy with, and explain why it failed."""
+    output: list[str] = []
+    with subprocess.Popen(
+        command, env=clean(os.environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                output.append(line)
+                if line.startswith(("Collecting ", "Downloading ", "Installing collected")):
+                    progress(" ".join(line.split()[:2]))
+        except BaseException:
+            process.terminate()  # else an interrupted set-up goes on writing behind the next one
+            raise
+    progress("")
+    if process.returncode:
+        raise Problem(explain("".join(output)))
+
+
+def progress(text: str) -> None:
+    """Rewrite one line of a terminal; keep silent in a file."""
+    if sys.stdout.isatty():
+        print(f"\r  {text:<60.60}", end="" if text else "\r", flush=True)
+
+
+REASONS = (
+    (
+        r"ensurepip is not\s+available|No module named '?(venv|ensurepip)",
+        "This Python cannot make virtual environments: its `venv` module is missing.\n"
+        "Debian and Ubuntu: sudo apt install python3-venv. Without admin rights: use conda, see README.md.",
+    ),
+    (
+        r"No space left on device|Errno 28|WinError 112",
+        "The disk is full. Free some space and run the same command again.",
+    ),
+    (
+        r"CERTIFICATE_VERIFY_FAILED|SSLError",
+        "The package index answered with a certificate that this machine does not trust, as behind some company\n"
+        "proxies. Ask for the proxy's certificate and set PIP_CERT to its file, then run the same command again.",
+    ),
+    (
+        r"Failed to establish a new connection|name resolution|Name or service not known|getaddrinfo failed"
+        r"|Network is unreachable|ProxyError|ReadTimeoutError|ConnectTimeoutError|Connection refused|ConnectionError",
+        "The package index cannot be reached. Connect to the network and run the same command again.\n"
+        "Behind a proxy, first set HTTPS_PROXY=http://user:password@proxy:port.",
+    ),
+    (
+        r"WinError 206|path too long|filename or extension is too long",
+        "A path became too long for Windows. Move this folder near the root of the disk, for example to C:\\lab.",
+    ),
+    (
+        r"Permission denied|WinError 5\b|WinError 32\b|Access is denied",
+        "A file may not be written. Close programs that use this folder, put it where you may write,\n"
+        "and run the same command again.",
+    ),
+)
+
+
+def explain(output: str) -> str:
+    """Turn the output of a failed set-up command into a reason and the next step."""
+    for pattern, reason in REASONS:
+        if re.search(pattern, output, re.IGNORECASE):
+            return reason
+    return "The set-up failed. Its last lines were:\n\n" + "\n".join(output.splitlines()[-15:])
+
+
+def clean(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables without those that would mix a foreign Python's packages into ours."""
+    return {name: value for name, value in variables.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+
+
+# -------------------------------------------------------------------------------------------------------- the lab
+
+
+def first_lesson(folder: Path) -> str:
+    """Return the file name of the lesson with the lowest number."""
+    lessons = sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    if not lessons:
+        raise Problem(f"There is no lesson in {folder}. Get the complete repository, or run: python notebooks/build.py")
+    return lessons[0].name
+
+
+def server_command(python: Path, lessons: Path, port: int | None, browser: bool, superuser: bool) -> list[str]:
+    """Return the command that starts JupyterLab: on this machine only, nothing asked of the outside."""
+    command = [
+        *(str(python), "-m", "jupyterlab", "--ip=127.0.0.1"),
+        f"--ServerApp.root_dir={lessons}",
+        f"--LabApp.default_url=/lab/tree/{first_lesson(lessons)}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        "--ServerApp.answer_yes=True",  # Ctrl-C ends at once instead of asking
+        "--Application.log_level=WARN",
+    ]
+    command += [f"--port={port}", "--ServerApp.port_retries=0"] if port is not None else []
+    command += [] if browser else ["--no-browser"]
+    command += ["--allow-root"] if superuser else []  # in a container everybody is root
+    return command
+
+
+def check_port(port: int | None) -> None:
+    """Refuse a port that another program has."""
+    if port is None:
+        return
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise Problem(
+                f"Port {port} is in use, perhaps by another lab. Close that one, or choose another: --port {port + 1}"
+            )
+
+
+def serve(command: Sequence[str]) -> int:
+    """Become the server where the system can, so that every signal reaches it; else wait for it."""
+    say("Starting JupyterLab. Stop it with Ctrl-C in this window.")
+    if os.name == "posix":
+        os.execve(command[0], list(command), clean(os.environ))
+    with subprocess.Popen(command, env=clean(os.environ)) as server:
+        while True:
+            try:
+                return server.wait()
+            except KeyboardInterrupt:  # the server got it as well and is ending
+                continue
+
+
+# -------------------------------------------------------------------------------------------------------- the checks
+
+
+@dataclass(frozen=True)
+class Step:
+    """One check: its name, its command, and what it needs that is not here (empty: nothing)."""
+
+    name: str
+    command: Sequence[str]
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended."""
+
+    name: str
+    verdict: str  # "passed", "failed" or "skipped"
+    seconds: float = 0.0
+    reason: str = ""
+
+
+def steps(python: Path, fast: bool) -> list[Step]:
+    """Return every check in the order in which a mistake shows soonest."""
+    module = (str(python), "-m")
+    scripts = str(python.parent)
+    node, npm = shutil.which("node"), shutil.which("npm")
+    no_node = "" if node and npm else "Node.js is not installed"
+    tests = [str(path) for path in sorted((ROOT / "tests" / "js").glob("*.test.js"))]
+    found = [
+        Step("format", (*module, "ruff", "format", "--check", ".")),
+        Step("lint", (*module, "ruff", "check", ".")),
+        Step("who imports whom", (shutil.which("lint-imports", path=scripts) or "lint-imports",)),
+        Step("types", (*module, "mypy")),
+    ]
+    if not (ROOT / "node_modules" / "typescript").exists():
+        found.append(Step("browser tools", (npm or "npm", "ci", "--no-audit", "--no-fund"), no_node))
+    found += [
+        Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
+        Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
+        Step("tests", (*module, "pytest", *(("-m", "not slow and not browser and not gpu") if fast else ()))),
+    ]
+    return found
+
+
+def run_step(step: Step, variables: Mapping[str, str]) -> Outcome:
+    """Run one check with its output on the terminal."""
+    if step.missing:
+        strict = (
+            variables.get("CI") == "true"
+        )  # where nobody looks, a check that did not run must not look like one that passed
+        return Outcome(step.name, "failed" if strict else "skipped", reason=step.missing)
+    say(f"\n── {step.name} " + "─" * (70 - len(step.name)))
+    started = time.monotonic()
+    try:
+        code = subprocess.run(step.command, cwd=ROOT, env=dict(variables), check=False).returncode
+    except OSError as error:
+        return Outcome(step.name, "failed", time.monotonic() - started, f"{step.command[0]}: {error.strerror}")
+    return Outcome(step.name, "failed" if code else "passed", time.monotonic() - started)
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return a line for each check, and the verdict."""
+    lines = [f"{each.verdict:<8} {each.seconds:6.1f} s  {each.name:<18} {each.reason}".rstrip() for each in outcomes]
+    failed = [each.name for each in outcomes if each.verdict == "failed"]
+    total = sum(each.seconds for each in outcomes)
+    verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks that ran passed"
+    return "\n".join([*lines, f"{verdict} ({total:.0f} s)"])
+
+
+def check_everything(python: Path, fast: bool) -> int:
+    """Run all checks, also after a failure, and return the exit code."""
+    packages = os.pathsep.join(str(ROOT / part) for part in ("", "widgets", "notebooks"))
+    variables = {**clean(os.environ), "PYTHONPATH": packages}
+    outcomes = [run_step(step, variables) for step in steps(python, fast)]
+    say("\n── summary " + "─" * 63 + "\n" + summary(outcomes))
+    return int(any(outcome.verdict == "failed" for outcome in outcomes))
+
+
+# --------------------------------------------------------------------------------------------------- the command line
+
+
+def check_python(version: tuple[int, ...], which: Callable[[str], str | None] = shutil.which) -> None:
+    """Refuse a Python that is too old, and name a newer one where there is one."""
+    if version >= OLDEST_PYTHON:
+        return
+    newer = next((name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if which(name)), None)
+    step = f"This machine has a newer one: {newer} lab.py" if newer else "Install a newer one, or use conda: README.md."
+    raise Problem(f"This is Python {version[0]}.{version[1]}, and the lab needs 3.11 or newer.\n{step}")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="lab.py", description="Open the lab, or check it.")
+    parser.add_argument("what", nargs="?", choices=("open", "test"), default="open", help="open (the default) or test")
+    parser.add_argument("--port", type=int, help="where JupyterLab listens; the default is the first free from 8888 on")
+    parser.add_argument("--no-browser", action="store_true", help="start JupyterLab and print its address")
+    parser.add_argument("--fast", action="store_true", help="test: only the checks that take seconds")
+    parser.add_argument("--here", action="store_true", help="use the Python that runs this script, not .venv")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Open the lab or check it; return the exit code."""
+    chosen = parse(arguments)
+    environment = Environment(ROOT / ".venv")
+    python = Path(sys.executable) if chosen.here else environment.python
+    try:
+        check_python(sys.version_info[:2])
+        if chosen.what == "open":
+            check_port(chosen.port)
+            superuser = hasattr(os, "geteuid") and os.geteuid() == 0
+            command = server_command(
+                python, ROOT / "notebooks" / "lessons", chosen.port, not chosen.no_browser, superuser
+            )
+        if not chosen.here:
+            set_up(environment, ["lab", "dev"] if chosen.what == "test" else ["lab"], install)
+        return check_everything(python, chosen.fast) if chosen.what == "test" else serve(command)
+    except Problem as problem:
+        print(f"\nlab.py: {problem}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"\nlab.py: {explain(str(error))}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped. Run the same command again to go on.", file=sys.stderr)
+        return 130
+
+
+def stop(number: int, frame: object) -> None:
+    """Treat a request to end like Ctrl-C, so that no half-finished set-up runs on."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a Windows console may lack "…"
+    raise SystemExit(main())
