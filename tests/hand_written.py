@@ -23,18 +23,15 @@ def _node(key: str) -> str:
 def _edge(key: str) -> str:
     (_, x1, y1), (_, x2, y2) = (PLACES[end] for end in EDGES[key])
     return (
-        f'<path class="edge" data-op="{key}" marker-end="url(#arrow)" '
+        f'<path class="edge" data-op="{key}" marker-end="url(#tip)" '
         f'd="M{x1 + 60} {y1 + 52}C{x1 + 60} {y1 + 76} {x2 + 60} {y2 - 30} {x2 + 60} {y2 - 4}"/>'
     )
 
 
 GRAPH = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="330" height="290" viewBox="0 0 330 290"><defs>'
-    '<marker id="arrow" markerUnits="userSpaceOnUse" markerWidth="10" markerHeight="10" refX="6" refY="5" orient="auto">'
-    '<path d="M0 0L10 5L0 10z"/></marker></defs>'
-    + "".join(map(_edge, EDGES))
-    + "".join(map(_node, PLACES))
-    + "</svg>"
+    '<marker id="tip" markerUnits="userSpaceOnUse" markerWidth="12" markerHeight="12" refX="9" refY="6" orient="auto">'
+    '<path d="M0 0L12 6L0 12z"/></marker></defs>' + "".join(map(_edge, EDGES)) + "".join(map(_node, PLACES)) + "</svg>"
 )
 
 ORDER = (
@@ -63,5 +60,10 @@ def scene(title: str = "tanh(a · b), step by step") -> Scene:
         key: (("op", name), ("shape", "()"), ("dtype", "float64"), ("value", VALUES[key]))
         for key, (name, _, _) in PLACES.items()
     }
-    legend = (("waiting", "waits for an input"), ("active", "runs now"), ("done", "has run"), ("edge saved", "saved value"))
+    legend = (
+        ("waiting", "waits for an input"),
+        ("active", "runs now"),
+        ("done", "has run"),
+        ("edge saved", "saved value"),
+    )
     return Scene(title, (Pane(GRAPH, "Graph"), Pane(ORDER, "Order")), tuple(frames), facts, legend)

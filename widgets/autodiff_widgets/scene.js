@@ -13,17 +13,15 @@
  *   on(event: string, listener: () => void): void, off(event: string, listener: () => void): void,
  *   widget_manager?: any}} Model
  * @typedef {Map<string, SVGElement[]>} Elements
+ * @typedef {ReturnType<typeof setTimeout> | undefined} Timer
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// --------------------------------------------------------------------------------------------------- making elements
+// ---- making elements
 
 /**
- * @template {Element} E
- * @param {E} node
- * @param {Record<string, string>} attributes
- * @param {(Node | string)[]} children
+ * @template {Element} E @param {E} node @param {Record<string, string>} attributes @param {(Node | string)[]} children
  * @returns {E}
  */
 function dress(node, attributes, children) {
@@ -33,37 +31,30 @@ function dress(node, attributes, children) {
 }
 
 /**
- * An HTML element.
  * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, string>} [attributes]
- * @param {...(Node | string)} children
+ * @param {T} tag @param {Record<string, string>} [attributes] @param {...(Node | string)} children
  */
 const html = (tag, attributes = {}, ...children) => dress(document.createElement(tag), attributes, children);
 
 /**
- * An SVG element.
  * @template {keyof SVGElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, string>} [attributes]
- * @param {...(Node | string)} children
+ * @param {T} tag @param {Record<string, string>} attributes @param {...(Node | string)} children
  */
-const svg = (tag, attributes = {}, ...children) => dress(document.createElementNS(SVG, tag), attributes, children);
+const svg = (tag, attributes, ...children) => dress(document.createElementNS(SVG, tag), attributes, children);
 
-// ---------------------------------------------------------------------------------------------------------- pictures
+// ---- pictures
 
 const DRAWING = new Set(
   ("svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc clipPath pattern " +
     "linearGradient radialGradient stop").split(" "),
 );
-const DANGER = /^javascript:|url\((?!["']?#)|^data:/i;
-let pictures = 0; // makes the ids of every picture of this copy of the module different
-const copy = Math.random().toString(36).slice(2, 8); // and those of another widget's copy
+const DANGER = /^javascript:|^data:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
+let pictures = 0; // with `copy` it keeps ids apart: every widget imports its own copy of this module
+const copy = Math.random().toString(36).slice(2, 8);
 
 /**
  * A picture from its text: only drawing elements, no scripts, no addresses outside, and ids that no other picture has.
- * @param {string} text
- * @returns {SVGSVGElement}
+ * @param {string} text @returns {SVGSVGElement}
  */
 export function parsePicture(text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
@@ -75,23 +66,16 @@ export function parsePicture(text) {
   for (const node of [root, ...root.querySelectorAll("*")]) {
     if (node.namespaceURI !== SVG || !DRAWING.has(node.localName)) node.remove();
     for (const { name, value } of [...node.attributes]) {
-      const reference = /^(xlink:)?href$/.test(name);
-      // Browsers skip white space and control characters inside "java\nscript:".
-      const bare = value.replace(/[\u0000-\u0020]/g, "");
-      if (/^on/i.test(name) || DANGER.test(bare) || (reference && !bare.startsWith("#"))) node.removeAttribute(name);
+      const bare = value.replace(/[\u0000-\u0020]/g, ""); // browsers skip these inside "java\nscript:"
+      if (/^on|href$|^style$/i.test(name) || DANGER.test(bare)) node.removeAttribute(name);
       else if (name === "id") node.id = prefix + value;
-      else if (reference) node.setAttribute(name, `#${prefix}${bare.slice(1)}`);
       else if (value.includes("url(")) node.setAttribute(name, value.replace(/url\((["']?)#/g, `url($1#${prefix}`));
     }
   }
   return /** @type {any} */ (document.importNode(root, true));
 }
 
-/**
- * The elements of pictures by their keys; one key may have several.
- * @param {Iterable<Element>} roots
- * @returns {Elements}
- */
+/** The elements of pictures by their keys; one key may have several. @param {Element[]} roots @returns {Elements} */
 export function byKey(roots) {
   /** @type {Elements} */
   const found = new Map();
@@ -104,33 +88,23 @@ export function byKey(roots) {
   return found;
 }
 
-// ------------------------------------------------------------------------------------------------------------ frames
+// ---- frames
 
-/**
- * @param {Element} element
- * @param {string} state
- */
+/** @param {Element} element @param {string} state */
 function setState(element, state) {
   const before = element.getAttribute("data-s");
   element.setAttribute("data-s", state);
   return () => (before === null ? element.removeAttribute("data-s") : element.setAttribute("data-s", before));
 }
 
-/**
- * @param {Element} slot
- * @param {string} text
- */
+/** @param {Element} slot @param {string} text */
 function setText(slot, text) {
   const before = slot.textContent;
   slot.textContent = text;
   return () => (slot.textContent = before);
 }
 
-/**
- * Apply one change; returns what undoes it.
- * @param {Elements} elements
- * @param {Change} change
- */
+/** Apply one change; returns what undoes it. @param {Elements} elements @param {Change} change */
 function apply(elements, [key, state, texts]) {
   /** @type {(() => void)[]} */
   const undo = [];
@@ -146,8 +120,7 @@ function apply(elements, [key, state, texts]) {
 
 /**
  * The frames as a film over the elements: `go` plays differences forwards or takes them back, and computes nothing anew.
- * @param {Elements} elements
- * @param {Frame[]} frames
+ * @param {Elements} elements @param {Frame[]} frames
  */
 export function film(elements, frames) {
   /** @type {(() => void)[][]} */
@@ -164,14 +137,12 @@ export function film(elements, frames) {
   };
 }
 
-// ------------------------------------------------------------------------------------------- the page and the kernel
+// ---- the page and the kernel
 
 /**
  * Join the players of the page that share a link name; returns the function that tells them of a selection. The bus hangs
  * on globalThis because every widget imports its own copy of this module.
- * @param {string} link
- * @param {(element: string | null) => void} hear
- * @param {AbortSignal} signal
+ * @param {string} link @param {(element: string | null) => void} hear @param {AbortSignal} signal
  */
 function joinPage(link, hear, signal) {
   /** @type {{autodiffBus?: EventTarget}} */
@@ -193,13 +164,13 @@ function joinPage(link, hear, signal) {
 
 /**
  * Write a trait back to Python, at most ten times a second, and not to a dead kernel: each try would log an error.
- * @param {Model} model
- * @param {AbortSignal} signal
+ * @param {Model} model @param {AbortSignal} signal
  */
 function reporter(model, signal) {
-  let timer = 0;
+  /** @type {Timer} */
+  let timer;
   const send = () => {
-    timer = 0;
+    timer = undefined;
     const status = model.widget_manager?.kernel?.status;
     if (!["dead", "terminating", "restarting", "autorestarting"].includes(status)) model.save_changes();
   };
@@ -207,11 +178,11 @@ function reporter(model, signal) {
   return (/** @type {string} */ name, /** @type {unknown} */ value) => {
     if (model.get(name) === value) return;
     model.set(name, value);
-    timer ||= Number(setTimeout(send, 100));
+    timer ??= setTimeout(send, 100);
   };
 }
 
-// ------------------------------------------------------------------------------------------------------------- parts
+// ---- parts
 
 const ICONS = {
   first: "M5 4h2.5v16H5zM20 4v16L8.5 12z",
@@ -227,8 +198,7 @@ const icon = (name) => svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" 
 
 /**
  * Buttons, scrubber, counter and speed.
- * @param {number} last
- * @param {{go(index: number): void, step(by: number): void, toggle(): void}} player
+ * @param {number} last @param {{go(index: number): void, step(by: number): void, toggle(): void}} player
  */
 function toolbar(last, player) {
   /** @type {(name: keyof ICONS, label: string, act: () => void) => HTMLButtonElement} */
@@ -263,14 +233,8 @@ function toolbar(last, player) {
       scrubber.setAttribute("aria-valuetext", `step ${at} of ${last}`);
       counter.value = `${at} / ${last}`;
       // Not `disabled`: a disabled button loses the focus, and with it the keyboard.
-      for (const [node, off] of /** @type {[Element, boolean][]} */ ([
-        [first, at === 0],
-        [back, at === 0],
-        [forward, at === last],
-        [end, at === last],
-      ])) {
-        node.setAttribute("aria-disabled", String(off));
-      }
+      for (const node of [first, back]) node.setAttribute("aria-disabled", String(at === 0));
+      for (const node of [forward, end]) node.setAttribute("aria-disabled", String(at === last));
       const label = playing ? "Pause (Space)" : "Play (Space)";
       play.title = label;
       play.setAttribute("aria-label", label);
@@ -279,10 +243,7 @@ function toolbar(last, player) {
   };
 }
 
-/**
- * One picture in a scroll box.
- * @param {Pane} pane
- */
+/** One picture in a scroll box. @param {Pane} pane */
 function paneBox(pane) {
   const picture = parsePicture(pane.svg);
   picture.setAttribute("role", "group");
@@ -294,10 +255,7 @@ function paneBox(pane) {
   return box;
 }
 
-/**
- * The facts of the selected element as a table.
- * @param {Record<string, [string, string][]>} facts
- */
+/** The facts of the selected element as a table. @param {Record<string, [string, string][]>} facts */
 function detailsPanel(facts) {
   const root = html("aside", { class: "details", "aria-live": "polite", "aria-label": "Details" });
   root.hidden = Object.keys(facts).length === 0;
@@ -338,9 +296,7 @@ const calm = () => globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").m
 
 /**
  * Scroll a box to an element, only when it is outside of the comfortable middle.
- * @param {Element} box
- * @param {Element} element
- * @param {boolean} smooth
+ * @param {Element} box @param {Element} element @param {boolean} smooth
  */
 function follow(box, element, smooth) {
   const frame = box.getBoundingClientRect();
@@ -356,13 +312,11 @@ function follow(box, element, smooth) {
   });
 }
 
-// ------------------------------------------------------------------------------------------------------------ player
+// ---- player
 
 /**
  * Build a player for the model's scene inside `el`; it lives until the signal aborts.
- * @param {HTMLElement} el
- * @param {Model} model
- * @param {AbortSignal} signal
+ * @param {HTMLElement} el @param {Model} model @param {AbortSignal} signal
  */
 function buildPlayer(el, model, signal) {
   /** @type {Scene} */
@@ -380,7 +334,8 @@ function buildPlayer(el, model, signal) {
   const details = detailsPanel(scene.facts);
   /** @type {string | null} */
   let selected = null;
-  let timer = 0;
+  /** @type {Timer} */
+  let timer; // runs while playing
 
   const body = html("div", { class: "body" }, html("div", { class: "panes" }, ...boxes), details.root);
   const room = html("div", { class: "caption-room", "data-longest": longest }, caption);
@@ -399,36 +354,36 @@ function buildPlayer(el, model, signal) {
     const frame = scene.frames[at];
     caption.textContent = frame.caption;
     source.textContent = frame.source ?? "";
-    bar.show(at, timer !== 0);
-    look(frame.focus, Math.abs(at - before) === 1 && (timer === 0 || bar.pace <= 2));
+    bar.show(at, Boolean(timer));
+    look(frame.focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
     report("frame", at);
   }
 
   /** A step by hand stops the playing. @param {number} by */
   function step(by) {
-    if (timer !== 0) stop();
+    if (timer) stop();
     go(reel.at + by);
   }
 
   function stop() {
     clearTimeout(timer);
-    timer = 0;
+    timer = undefined;
     caption.setAttribute("aria-live", "polite");
     bar.show(reel.at, false);
   }
 
   function tick() {
     if (reel.at >= last) return stop();
-    timer = Number(setTimeout(tick, 1000 / bar.pace));
+    timer = setTimeout(tick, 1000 / bar.pace);
     go(reel.at + 1);
     if (reel.at === last) stop();
   }
 
   function toggle() {
-    if (timer !== 0) return stop();
+    if (timer) return stop();
     if (reel.at === last) go(0);
     caption.setAttribute("aria-live", "off"); // a screen reader cannot keep pace
-    timer = Number(setTimeout(tick, 1000 / bar.pace));
+    timer = setTimeout(tick, 1000 / bar.pace);
     bar.show(reel.at, true);
   }
 

@@ -1,9 +1,9 @@
 """The vocabulary of pictures: a Scene is panes, frames and facts, computed once in Python and played by the browser.
 
-A pane's SVG marks every element that takes part with ``data-op="KEY"``; several elements may share a key (a node, its row in
-a list, a bar in a timeline), and a key means the same op in every view of a page. The state of an element is one word in its
-``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an element, a
-``<text data-slot="NAME">`` can be rewritten by a frame.
+A pane's SVG marks every element that takes part with ``data-op="KEY"``; several elements may share a key (a node, its
+row in a list, a bar in a timeline), and a key means the same op in every view of a page. The state of an element is one
+word in its ``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an
+element, a ``<text data-slot="NAME">`` can be rewritten by a frame.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Pane:
 class Scene:
     """Everything that a view shows: panes, frames, the facts of each element, and the key to the states in use.
 
-    ``facts`` holds, for each element, the rows (label, value) that the details panel shows when it is selected. The first
-    frame is the picture before the first step.
+    ``facts`` holds, for each element, the rows (label, value) that the details panel shows when it is selected. The
+    first frame is the picture before the first step.
     """
 
     title: str
@@ -82,6 +82,31 @@ class Scene:
             "frames": [frame.as_json() for frame in self.frames],
             "facts": {key: [list(row) for row in rows] for key, rows in self.facts.items()},
             "legend": [list(row) for row in self.legend],
+        }
+
+    def __post_init__(self) -> None:
+        if not self.panes or not self.frames:
+            raise ValueError(
+                f"scene {self.title!r} has {len(self.panes)} panes and {len(self.frames)} frames, and needs at least "
+                "one of each: give the picture before the first step as the first frame"
+            )
+
+    def index(self, frame: int) -> int:
+        """The number of a frame counted from the start, for one that may be counted from the end (-1 is the last)."""
+        count = len(self.frames)
+        if not -count <= frame < count:
+            raise IndexError(
+                f"frame must be from {-count} to {count - 1}, as scene {self.title!r} has {count}, got {frame}"
+            )
+        return frame % count
+
+    def texts_at(self, index: int) -> dict[tuple[str, str], str]:
+        """What the frames 0 to ``index`` have written, by element and slot."""
+        return {
+            (change.element, slot): text
+            for frame in self.frames[: index + 1]
+            for change in frame.changes
+            for slot, text in change.texts.items()
         }
 
     def states_at(self, index: int) -> dict[str, str]:

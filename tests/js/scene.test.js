@@ -1,0 +1,206 @@
+/** What scene.js promises: undo equals replay, clean pictures, keys, links between players, and nothing left behind. */
+
+import assert from "node:assert/strict";
+import { afterEach, mock, test } from "node:test";
+import { makeModel, random, randomScene, window } from "./page.js";
+
+const { byKey, film, parsePicture, render } = await import("../../widgets/autodiff_widgets/scene.js");
+
+const cleanups = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+  document.body.replaceChildren();
+  mock.timers.reset();
+});
+
+function show(scene, state) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const model = makeModel(scene, state);
+  const cleanup = render({ model, el });
+  cleanups.push(cleanup);
+  const press = (key, target = el.querySelector(".autodiff-player")) => {
+    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+    target.dispatchEvent(event);
+    return event;
+  };
+  const click = (selector) => el.querySelector(selector).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  return { el, model, cleanup, press, click, counter: () => el.querySelector(".counter").value };
+}
+
+const draw = (scene) => scene.panes.map((pane) => parsePicture(pane.svg));
+const markup = (pictures) => pictures.map((picture) => picture.innerHTML).join();
+
+test("After any scrub the pictures are the same as after a replay from the start", () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const scene = randomScene(seed);
+    const next = random(seed * 97);
+    const scrubbed = draw(scene);
+    const reel = film(byKey(scrubbed), scene.frames);
+    for (let jump = 0; jump < 12; jump++) {
+      const target = Math.floor(next() * scene.frames.length);
+      reel.go(target);
+      const replayed = draw(scene);
+      film(byKey(replayed), scene.frames).go(target);
+      assert.equal(reel.at, target);
+      assert.equal(markup(scrubbed), markup(replayed), `seed ${seed}, frame ${target}`);
+    }
+  }
+});
+
+test("Going back before the first frame leaves the pictures as they were drawn", () => {
+  const scene = randomScene(7);
+  const pictures = draw(scene);
+  const drawn = markup(pictures);
+  const reel = film(byKey(pictures), scene.frames);
+  reel.go(scene.frames.length - 1);
+  assert.notEqual(markup(pictures), drawn);
+  reel.go(-1);
+  assert.equal(markup(pictures), drawn);
+});
+
+test("A picture loses everything that could run or load something", () => {
+  const picture = parsePicture(`<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="run()">
+    <script>run()</script><style>@import "http://outside"</style><foreignObject><b xmlns="http://www.w3.org/1999/xhtml">x</b></foreignObject>
+    <g data-op="n1" ONCLICK="run()" onmouseover="run()" style="background:url(http://outside)"><text>kept</text></g>
+    <a href="java&#10;script:run()"><text>gone</text></a><use xlink:href="http://outside#x"/><image href="http://outside/i.png"/>
+    <rect fill="url(http://outside)" mask="u\\72l(http://outside)" data-note=" java&#9;script:run()"/>
+    <set attributeName="onclick" to="run()"/><iframe xmlns="http://www.w3.org/1999/xhtml" src="http://outside"/></svg>`);
+  const kept = picture.outerHTML;
+  for (const word of ["run()", "outside", "script", "foreignObject", "iframe", "style"]) assert.ok(!kept.includes(word), `${word} in ${kept}`);
+  assert.equal(picture.querySelector("[data-op=n1] text").textContent, "kept");
+});
+
+test("Ids inside a picture are its own, and references follow them", () => {
+  const text = '<svg xmlns="http://www.w3.org/2000/svg"><marker id="tip"/><path marker-end="url(#tip)" fill="url(\'#tip\')"/></svg>';
+  const [one, two] = [parsePicture(text), parsePicture(text)];
+  const id = one.querySelector("marker").id;
+  assert.notEqual(id, two.querySelector("marker").id);
+  assert.equal(one.querySelector("path").getAttribute("marker-end"), `url(#${id})`);
+  assert.equal(one.querySelector("path").getAttribute("fill"), `url('#${id}')`);
+});
+
+test("A pane that is no SVG is refused with what was seen", () => {
+  assert.throws(() => parsePicture("<p>hello</p>"), /needs an SVG document, got "<p>hello/);
+  assert.throws(() => parsePicture('<svg xmlns="http://www.w3.org/2000/svg"><g></svg>'), /needs an SVG document/);
+});
+
+test("Arrow keys, page keys, Home and End move the frame, and stay inside", () => {
+  const { press, counter, model } = show(randomScene(1));
+  const walk = [["ArrowLeft", 0], ["ArrowRight", 1], ["PageDown", 11], ["ArrowLeft", 10], ["PageUp", 0], ["End", 39], ["ArrowRight", 39], ["Home", 0]];
+  for (const [key, at] of walk) {
+    assert.ok(press(key).defaultPrevented);
+    assert.equal(counter(), `${at} / 39`, key);
+    assert.equal(model.get("frame"), at);
+  }
+});
+
+test("Keys that the player does not use, and keys with a modifier, are left to the page", () => {
+  const { el, press } = show(randomScene(1));
+  assert.ok(!press("a").defaultPrevented);
+  assert.ok(!press(" ", el.querySelector("button")).defaultPrevented);
+  assert.ok(!press("ArrowRight", el.querySelector("select")).defaultPrevented);
+});
+
+test("Buttons and scrubber show the same frames as the keys", () => {
+  const { el, click, counter } = show(randomScene(2));
+  click("button.last");
+  assert.equal(counter(), "39 / 39");
+  assert.equal(el.querySelector("button.forward").getAttribute("aria-disabled"), "true");
+  click("button.back");
+  assert.equal(counter(), "38 / 39");
+  const scrubber = el.querySelector("input");
+  scrubber.value = "5";
+  scrubber.dispatchEvent(new window.Event("input"));
+  assert.equal(el.querySelector(".caption").textContent, "step 5");
+  click("button.first");
+  assert.equal(scrubber.value, "0");
+});
+
+test("Playing steps by itself, a step by hand stops it, and the end stops it too", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { press, counter, el } = show(randomScene(3, 4, 4));
+  press(" ");
+  mock.timers.tick(1000);
+  assert.equal(counter(), "1 / 3");
+  press("ArrowLeft");
+  mock.timers.tick(5000);
+  assert.equal(counter(), "0 / 3");
+  press(" ");
+  for (let i = 0; i < 5; i++) mock.timers.tick(1000);
+  assert.equal(counter(), "3 / 3");
+  assert.equal(el.querySelector("button.play").getAttribute("aria-label"), "Play (Space)");
+  press(" ");
+  assert.equal(counter(), "0 / 3", "playing from the end begins again");
+});
+
+test("Frames are saved at most ten times a second, and never to a dead kernel", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { press, model } = show(randomScene(4));
+  for (let i = 0; i < 30; i++) press("ArrowRight");
+  assert.equal(model.saves, 0);
+  mock.timers.tick(100);
+  assert.equal(model.saves, 1);
+  model.widget_manager = { kernel: { status: "dead" } };
+  press("ArrowRight");
+  mock.timers.tick(1000);
+  assert.equal(model.saves, 1);
+  assert.equal(model.get("frame"), 31);
+});
+
+test("Selecting in one player selects in every player of the same link, and only there", () => {
+  const [one, two, other] = [show(randomScene(5)), show(randomScene(6)), show(randomScene(6), { link: "apart" })];
+  one.click('[data-op="n2"] rect');
+  for (const { el, model } of [one, two]) {
+    assert.equal(model.get("selected"), "n2");
+    assert.equal(el.querySelectorAll("[data-selected]").length, 2, "node and row");
+    assert.match(el.querySelector(".details").textContent, /n2.*shape.*\(2, 3\)/);
+  }
+  assert.equal(other.model.get("selected"), null);
+  two.press("Escape");
+  assert.equal(one.model.get("selected"), null);
+  assert.equal(one.el.querySelectorAll("[data-selected]").length, 0);
+});
+
+test("A picture is one Tab stop; arrows walk its elements and Enter selects", () => {
+  const { el, press, model } = show(randomScene(7));
+  const stops = [...el.querySelectorAll(".pane")].map((pane) => pane.querySelectorAll('[role=button][tabindex="0"]').length);
+  assert.deepEqual(stops, [1, 1]);
+  const first = el.querySelector('[data-op="n0"]');
+  assert.match(first.getAttribute("aria-label"), /^n0, op n0, shape \(2, 3\)$/);
+  first.focus();
+  press("ArrowDown", first);
+  assert.equal(document.activeElement.getAttribute("data-op"), "n1");
+  press("Enter", document.activeElement);
+  assert.equal(model.get("selected"), "n1");
+  assert.equal(el.querySelector('[tabindex="0"][data-op]').getAttribute("data-op"), "n1");
+});
+
+test("A trait set from Python moves the player and tells the page", () => {
+  const [one, two] = [show(randomScene(8)), show(randomScene(9))];
+  one.model.set("frame", 12);
+  one.model.set("selected", "n3");
+  assert.equal(one.counter(), "12 / 39");
+  assert.equal(two.model.get("selected"), "n3");
+  assert.equal(two.counter(), "0 / 39");
+});
+
+test("A new scene takes the place of the old one", () => {
+  const { el, model } = show(randomScene(10));
+  model.set("scene", randomScene(11, 3, 5));
+  assert.equal(el.querySelectorAll(".autodiff-player").length, 1);
+  assert.equal(el.querySelector(".title").textContent, "scene 11");
+});
+
+test("After cleanup nothing is left: no element, no listener, no timer that steps or saves", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const [gone, here] = [show(randomScene(12)), show(randomScene(13))];
+  gone.press(" ");
+  gone.cleanup();
+  assert.equal(gone.el.childElementCount, 0);
+  assert.equal(gone.model.listening, 0);
+  here.click('[data-op="n1"] rect');
+  mock.timers.tick(5000);
+  assert.equal(gone.model.get("selected"), null);
+  assert.equal(gone.model.get("frame"), 0);
+  assert.equal(gone.model.saves, 0);
+});

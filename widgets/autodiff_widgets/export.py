@@ -1,0 +1,140 @@
+"""Scenes outside of a notebook: a static SVG of one frame, and an HTML page that plays without kernel and network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from .scene import Scene
+
+_HERE = Path(__file__).parent
+PLAYER_JS = (_HERE / "scene.js").read_text(encoding="utf-8")
+PICTURE_CSS = (_HERE / "scene.css").read_text(encoding="utf-8")
+PLAYER_CSS = (_HERE / "player.css").read_text(encoding="utf-8")
+
+_SVG = "http://www.w3.org/2000/svg"
+_GAP, _TITLE = 12.0, 34.0  # between pictures, and above them for the title, in SVG units
+_PIXELS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0}
+
+
+# --------------------------------------------------------------------------------------------------------- static SVG
+
+
+def static_svg(scene: Scene, frame: int = -1) -> str:
+    """The panes side by side under the title and over the caption of one frame (the last by default), in light colours.
+
+    Colours are written out, because few programs outside of a browser know CSS variables.
+
+    >>> from autodiff_widgets.scene import Change, Frame, Pane
+    >>> pane = Pane('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g data-op="n1"/></svg>', "graph")
+    >>> scene = Scene("One node", (pane,), (Frame("Nothing."), Frame("It ran.", (Change("n1", "done"),))))
+    >>> '<g data-op="n1" data-s="done" />' in static_svg(scene), "data-s=" in static_svg(scene, 0).split("</style>")[1]
+    (True, False)
+    """
+    index = scene.index(frame)
+    states, texts = scene.states_at(index), scene.texts_at(index)
+    ElementTree.register_namespace("", _SVG)
+    page = _element("svg", **{"class": "autodiff-static", "role": "img", "aria-label": scene.title})
+    style, paper, title = _element("style"), _element("rect", fill="#ffffff"), _element("text", **{"class": "label"})
+    style.text, title.text = _plain_css(), scene.title
+    _place(title, _GAP, 26)
+    page.extend((style, paper, title))
+    left, height = _GAP, 0.0
+    for pane in scene.panes:
+        picture = ElementTree.fromstring(pane.svg)
+        _show(picture, "", states, texts)
+        width, tall = _size(picture)
+        _place(picture, left, _TITLE + _GAP)
+        left, height = left + width + _GAP, max(height, tall)
+        page.append(picture)
+    caption = _element("text")
+    caption.text = " ".join(scene.frames[index].caption.split())
+    width, height = max(left, 7.5 * len(caption.text) + 2 * _GAP), _TITLE + height + 50
+    _place(caption, _GAP, height - _GAP)
+    page.append(caption)
+    for box in (page, paper):
+        box.set("width", f"{width:g}")
+        box.set("height", f"{height:g}")
+    page.set("viewBox", f"0 0 {width:g} {height:g}")
+    return ElementTree.tostring(page, encoding="unicode")
+
+
+def _element(tag: str, **attributes: str) -> ElementTree.Element:
+    return ElementTree.Element(f"{{{_SVG}}}{tag}", attributes)
+
+
+def _place(element: ElementTree.Element, x: float, y: float) -> None:
+    element.set("x", f"{x:g}")
+    element.set("y", f"{y:g}")
+
+
+def _show(
+    element: ElementTree.Element, key: str, states: Mapping[str, str], texts: Mapping[tuple[str, str], str]
+) -> None:
+    """Set the states and the rewritten texts of an element and of everything in it; ``key`` is the op that it is in."""
+    key = element.get("data-op", key)
+    if "data-op" in element.attrib and key in states:
+        element.set("data-s", states[key])
+    if (key, element.get("data-slot", "")) in texts:
+        element.text = texts[key, element.get("data-slot", "")]
+    for child in element:
+        _show(child, key, states, texts)
+
+
+def _size(picture: ElementTree.Element) -> tuple[float, float]:
+    """Width and height of a picture in pixels, from its attributes or else from its viewBox."""
+    box = (picture.get("viewBox") or "0 0 400 300").replace(",", " ").split()
+    return _pixels(picture.get("width", box[2])), _pixels(picture.get("height", box[3]))
+
+
+def _pixels(length: str) -> float:
+    found = re.fullmatch(r"([\d.]+)(\D*)", length.strip())
+    if found is None or found[2] not in _PIXELS:
+        raise ValueError(f"a pane's width and height must be lengths like 320, 320px or 240pt, got {length!r}")
+    return float(found[1]) * _PIXELS[found[2]]
+
+
+def _plain_css() -> str:
+    """The rules for pictures, with light colours in place of variables, and a class that no live player bears."""
+    palette = dict(re.findall(r"(--[\w-]+): light-dark\(([^,]+),", PICTURE_CSS))
+    rules = re.sub(r"/\*.*?\*/", "", PICTURE_CSS, flags=re.DOTALL).split("}", 1)[1]  # all but the palette
+    rules = rules.replace(".autodiff-player", ".autodiff-static")
+    return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], rules)
+
+
+# -------------------------------------------------------------------------------------------------------- offline page
+
+
+def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """A page that plays scenes.
+
+    Each player has ``scene`` (as JSON), ``frame``, ``selected`` and ``link``; ``texts`` are the players' text twins.
+    """
+    # "<" is written as an escape: no title can then end the script element that holds it.
+    data = json.dumps(list(players), ensure_ascii=False).replace("<", "\\u003c")
+    places = "\n".join(
+        f'<div data-scene="{number}"></div>\n<details><summary>As text</summary><pre>{escape(text)}</pre></details>'
+        for number, text in enumerate(texts)
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(players[0]["scene"]["title"])}</title>
+<style>
+{PICTURE_CSS}{PLAYER_CSS}</style>
+<body class="autodiff-page">
+{places}
+<script type="application/json" id="autodiff-scenes">{data}</script>
+<script type="module">
+{PLAYER_JS}
+renderPage();
+</script>
+</body>
+</html>
+"""
