@@ -110,6 +110,24 @@ def _plain_css() -> str:
 # -------------------------------------------------------------------------------------------------------- offline page
 
 
+# Plays the i-th of the page's scenes in the element with data-scene="i", with a model that has nobody to tell.
+_PAGE_JS = """
+const states = JSON.parse(document.getElementById("autodiff-scenes").textContent);
+for (const el of document.querySelectorAll("[data-scene]")) {
+  const state = states[el.dataset.scene];
+  const nothing = () => {};
+  const model = {
+    get: (name) => state[name],
+    set: (name, value) => (state[name] = value),
+    save_changes: nothing,
+    on: nothing,
+    off: nothing,
+  };
+  render({ model, el });
+}
+"""
+
+
 def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
     """A page that plays scenes.
 
@@ -132,9 +150,7 @@ def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str
 {places}
 <script type="application/json" id="autodiff-scenes">{data}</script>
 <script type="module">
-{PLAYER_JS}
-renderPage();
-</script>
+{PLAYER_JS}{_PAGE_JS}</script>
 </body>
 </html>
 """

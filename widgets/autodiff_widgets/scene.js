@@ -1,8 +1,7 @@
 /**
  * The only renderer: plays a Scene (see scene.py) in a notebook and in a standalone page.
  *
- * Python computed every frame, so stepping never asks the kernel. What belongs here is what is true of every view:
- * showing pictures, moving through frames, selecting, following, speaking to screen readers.
+ * Python computed every frame, so stepping never asks the kernel. Here belongs what is true of every view.
  *
  * @typedef {[element: string, state: string | null, texts?: Record<string, string>]} Change
  * @typedef {{caption: string, changes: Change[], focus: string | null, source: string | null}} Frame
@@ -44,10 +43,7 @@ const svg = (tag, attributes, ...children) => dress(document.createElementNS(SVG
 
 // ---- pictures
 
-const DRAWING = new Set(
-  ("svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc clipPath pattern " +
-    "linearGradient radialGradient stop").split(" "),
-);
+const DRAWING = "svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc clipPath pattern";
 const DANGER = /^javascript:|^data:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
 let pictures = 0; // with `copy` it keeps ids apart: every widget imports its own copy of this module
 const copy = Math.random().toString(36).slice(2, 8);
@@ -64,7 +60,7 @@ export function parsePicture(text) {
   }
   const prefix = `ad-${copy}-${pictures++}-`;
   for (const node of [root, ...root.querySelectorAll("*")]) {
-    if (node.namespaceURI !== SVG || !DRAWING.has(node.localName)) node.remove();
+    if (node.namespaceURI !== SVG || !DRAWING.split(" ").includes(node.localName)) node.remove();
     for (const { name, value } of [...node.attributes]) {
       const bare = value.replace(/[\u0000-\u0020]/g, ""); // browsers skip these inside "java\nscript:"
       if (/^on|href$|^style$/i.test(name) || DANGER.test(bare)) node.removeAttribute(name);
@@ -119,7 +115,7 @@ function apply(elements, [key, state, texts]) {
 }
 
 /**
- * The frames as a film over the elements: `go` plays differences forwards or takes them back, and computes nothing anew.
+ * The frames as a film over the elements: `go` plays differences forwards or takes them back; nothing is computed anew.
  * @param {Elements} elements @param {Frame[]} frames
  */
 export function film(elements, frames) {
@@ -140,26 +136,16 @@ export function film(elements, frames) {
 // ---- the page and the kernel
 
 /**
- * Join the players of the page that share a link name; returns the function that tells them of a selection. The bus hangs
- * on globalThis because every widget imports its own copy of this module.
+ * Join the players of the page that share a link name; returns the function that tells them of a selection. The bus
+ * hangs on globalThis because every widget imports its own copy of this module.
  * @param {string} link @param {(element: string | null) => void} hear @param {AbortSignal} signal
  */
 function joinPage(link, hear, signal) {
   /** @type {{autodiffBus?: EventTarget}} */
   const page = /** @type {any} */ (globalThis);
   const bus = (page.autodiffBus ??= new EventTarget());
-  const self = Symbol(link);
-  bus.addEventListener(
-    `select:${link}`,
-    (event) => {
-      const { element, from } = /** @type {CustomEvent} */ (event).detail;
-      if (from !== self) hear(element);
-    },
-    { signal },
-  );
-  return (/** @type {string | null} */ element) => {
-    bus.dispatchEvent(new CustomEvent(`select:${link}`, { detail: { element, from: self } }));
-  };
+  bus.addEventListener(link, (event) => hear(/** @type {CustomEvent} */ (event).detail), { signal });
+  return (/** @type {string | null} */ key) => bus.dispatchEvent(new CustomEvent(link, { detail: key }));
 }
 
 /**
@@ -184,13 +170,12 @@ function reporter(model, signal) {
 
 // ---- parts
 
+// Those that look forwards are mirrored by player.css.
 const ICONS = {
   first: "M5 4h2.5v16H5zM20 4v16L8.5 12z",
   back: "M14 4h2.5v16H14zM12 4v16L3 12z",
   play: "M6 3.5v17L20 12z",
   pause: "M5 4h5v16H5zM14 4h5v16h-5z",
-  forward: "M7.5 4h2.5v16H7.5zM12 4v16l9-8z",
-  last: "M16.5 4H19v16h-2.5zM4 4v16l11.5-8z",
 };
 
 /** @param {keyof ICONS} name */
@@ -201,25 +186,22 @@ const icon = (name) => svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" 
  * @param {number} last @param {{go(index: number): void, step(by: number): void, toggle(): void}} player
  */
 function toolbar(last, player) {
-  /** @type {(name: keyof ICONS, label: string, act: () => void) => HTMLButtonElement} */
-  const button = (name, label, act) => {
-    const made = html("button", { type: "button", title: label, "aria-label": label, class: name }, icon(name));
+  /** @type {(name: string, picture: keyof ICONS, label: string, act: () => void) => HTMLButtonElement} */
+  const button = (name, picture, label, act) => {
+    const made = html("button", { type: "button", title: label, "aria-label": label, class: name }, icon(picture));
     made.addEventListener("click", act);
     return made;
   };
-  const first = button("first", "First step (Home)", () => player.go(0));
-  const back = button("back", "Step back (←)", () => player.step(-1));
-  const play = button("play", "Play (Space)", () => player.toggle());
-  const forward = button("forward", "Step forward (→)", () => player.step(1));
-  const end = button("last", "Last step (End)", () => player.go(last));
+  const first = button("first", "first", "First step (Home)", () => player.go(0));
+  const back = button("back", "back", "Step back (←)", () => player.step(-1));
+  const play = button("play", "play", "Play (Space)", () => player.toggle());
+  const forward = button("forward", "back", "Step forward (→)", () => player.step(1));
+  const end = button("last", "first", "Last step (End)", () => player.go(last));
   const scrubber = html("input", { type: "range", min: "0", max: String(last), value: "0", "aria-label": "Step" });
   scrubber.addEventListener("input", () => player.go(Number(scrubber.value)));
   const counter = html("output", { class: "counter" });
-  const speed = html(
-    "select",
-    { "aria-label": "Speed", title: "Speed" },
-    ...["0.5", "1", "2", "5", "20"].map((times) => html("option", { value: times }, `${times}×`)),
-  );
+  const speeds = ["0.5", "1", "2", "5", "20"].map((times) => html("option", { value: times }, `${times}×`));
+  const speed = html("select", { "aria-label": "Speed" }, ...speeds);
   speed.value = "1";
   return {
     root: html("div", { class: "toolbar" }, first, back, play, forward, end, scrubber, counter, speed),
@@ -255,7 +237,7 @@ function paneBox(pane) {
   return box;
 }
 
-/** The facts of the selected element as a table. @param {Record<string, [string, string][]>} facts */
+/** The facts of the selected element as a table. @param {Scene["facts"]} facts */
 function detailsPanel(facts) {
   const root = html("aside", { class: "details", "aria-live": "polite", "aria-label": "Details" });
   root.hidden = Object.keys(facts).length === 0;
@@ -263,28 +245,22 @@ function detailsPanel(facts) {
     root,
     /** @type {(key: string | null, name: string) => void} */
     show(key, name) {
-      const rows = key === null ? undefined : facts[key];
-      if (!rows) {
-        root.replaceChildren(html("p", {}, "Select an element of the picture to see what is known about it."));
-        return;
-      }
-      const lines = rows.map(([label, value]) =>
+      const rows = (facts[key ?? ""] ?? []).map(([label, value]) =>
         html("tr", {}, html("th", { scope: "row" }, label), html("td", {}, value)),
       );
-      root.replaceChildren(html("table", {}, html("caption", {}, name), html("tbody", {}, ...lines)));
+      const table = html("table", {}, html("caption", {}, name), html("tbody", {}, ...rows));
+      root.replaceChildren(rows.length ? table : html("p", {}, "Select an element to see what is known about it."));
     },
   };
 }
 
-/**
- * The key to the states and lines in use, drawn by the same rules as the picture.
- * @param {[string, string][]} legend
- */
+/** The key to the states and lines in use, drawn by the same rules as the picture. @param {Scene["legend"]} legend */
 function legendList(legend) {
   const items = legend.map(([name, meaning]) => {
-    const sample = /\bedge\b/.test(name)
-      ? svg("path", { class: name, d: "M2 9H30" })
-      : svg("g", { class: `node op ${name}`, "data-s": name }, svg("rect", { x: "3", y: "3", width: "26", height: "12", rx: "4" }));
+    const state = name.split(" ").at(-1) ?? ""; // of "active", "backward", "edge saved", "edge used"
+    const sample = name.startsWith("edge")
+      ? svg("path", { class: name, "data-s": state, d: "M2 9H30" })
+      : svg("g", { class: `node op ${name}`, "data-s": state }, svg("path", { d: "M3 3h26v12H3z" }));
     return html("li", {}, svg("svg", { width: "32", height: "18", "aria-hidden": "true" }, sample), meaning);
   });
   const list = html("ul", { class: "legend", "aria-label": "Key" }, ...items);
@@ -292,23 +268,68 @@ function legendList(legend) {
   return list;
 }
 
-const calm = () => globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
-
 /**
- * Scroll a box to an element, only when it is outside of the comfortable middle.
- * @param {Element} box @param {Element} element @param {boolean} smooth
+ * Scroll a box to an element whose centre is outside of the box's comfortable middle; player.css says how.
+ * @param {Element} box @param {Element} element @param {boolean} smooth @param {number} [middle] of the box, each way
  */
-function follow(box, element, smooth) {
+function follow(box, element, smooth, middle = 0.32) {
   const frame = box.getBoundingClientRect();
   const target = element.getBoundingClientRect();
   const x = (target.left + target.right - frame.left - frame.right) / 2;
   const y = (target.top + target.bottom - frame.top - frame.bottom) / 2;
-  const far = (/** @type {number} */ off, /** @type {number} */ size) => Math.abs(off) > size * 0.32;
-  if (frame.height === 0 || !(far(x, frame.width) || far(y, frame.height))) return;
-  box.scrollBy({
-    left: far(x, frame.width) ? x : 0,
-    top: far(y, frame.height) ? y : 0,
-    behavior: smooth && !calm() ? "smooth" : "auto",
+  const left = Math.abs(x) > frame.width * middle ? x : 0;
+  const top = Math.abs(y) > frame.height * middle ? y : 0;
+  if (frame.height && (left || top)) box.scrollBy({ left, top, behavior: smooth ? "auto" : "instant" });
+}
+
+/**
+ * Make the elements that have facts into buttons, with one Tab stop a picture: the arrows up and down go to the others.
+ * @param {Element} box @param {Scene["facts"]} facts
+ */
+function makeButtons(box, facts) {
+  const stops = [...byKey([box]).values()].flat().filter((element) => keyOf(element, facts));
+  stops.forEach((element, index) => {
+    const rows = facts[keyOf(element, facts) ?? ""].slice(0, 4).map((row) => row.join(" "));
+    const label = [element.querySelector(".label")?.textContent, ...rows].filter(Boolean).join(", ");
+    dress(element, { role: "button", "aria-label": label, tabindex: index ? "-1" : "0" }, []);
+  });
+  box.addEventListener("focusin", (event) => {
+    if (!keyOf(event.target, facts)) return;
+    for (const element of stops) element.setAttribute("tabindex", element === event.target ? "0" : "-1");
+  });
+  box.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[/** @type {KeyboardEvent} */ (event).key];
+    const next = by && stops[stops.indexOf(/** @type {SVGElement} */ (event.target)) + by];
+    if (!next) return;
+    next.focus({ preventScroll: true });
+    follow(box, next, true);
+    event.preventDefault();
+  });
+}
+
+/**
+ * The key of the element with facts that an event happened in.
+ * @param {EventTarget | null} target @param {Scene["facts"]} facts
+ */
+function keyOf(target, facts) {
+  const key = /** @type {Element} */ (target).closest("[data-op]")?.getAttribute("data-op") ?? "";
+  return Object.hasOwn(facts, key) ? key : null;
+}
+
+/**
+ * The keys that work anywhere in a player.
+ * @param {Element} root @param {Record<string, (event: KeyboardEvent) => void>} keys
+ */
+function listenToKeys(root, keys) {
+  root.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab's own keys come first
+  root.addEventListener("keydown", (e) => {
+    const event = /** @type {KeyboardEvent} */ (e);
+    const natives = [" ", "Enter"].includes(event.key) ? "button, select" : "select";
+    const native = /** @type {Element} */ (event.target).closest(natives);
+    if (native || event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
+    keys[event.key](event);
+    event.preventDefault();
+    event.stopPropagation();
   });
 }
 
@@ -321,45 +342,35 @@ function follow(box, element, smooth) {
 function buildPlayer(el, model, signal) {
   /** @type {Scene} */
   const scene = model.get("scene");
-  const last = scene.frames.length - 1;
+  const { frames, facts } = scene;
+  const last = frames.length - 1;
   const boxes = scene.panes.map(paneBox);
   const elements = byKey(boxes);
-  const reel = film(elements, scene.frames);
+  const reel = film(elements, frames);
   const report = reporter(model, signal);
   const tell = joinPage(model.get("link"), select, signal);
   const bar = toolbar(last, { go, step, toggle });
   const caption = html("p", { class: "caption", "aria-live": "polite" });
-  const longest = scene.frames.reduce((most, frame) => (frame.caption.length > most.length ? frame.caption : most), "");
   const source = html("code", { class: "source" });
-  const details = detailsPanel(scene.facts);
+  const details = detailsPanel(facts);
   /** @type {string | null} */
   let selected = null;
   /** @type {Timer} */
   let timer; // runs while playing
 
-  const body = html("div", { class: "body" }, html("div", { class: "panes" }, ...boxes), details.root);
-  const room = html("div", { class: "caption-room", "data-longest": longest }, caption);
-  const attributes = { class: "autodiff-player", role: "region", "aria-label": scene.title, tabindex: "0" };
-  const root = html("div", attributes, html("div", { class: "title" }, scene.title), bar.root, room, source, body);
-  root.append(legendList(scene.legend));
-  root.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab's own keys, which it looks up first
-  bar.root.hidden = last < 1;
-  source.hidden = !scene.frames.some((frame) => frame.source);
-
-  /** Show a frame, by any way there. @param {number} index */
+  /** @param {number} index */
   function go(index) {
     const before = reel.at;
     const at = Math.max(0, Math.min(last, index));
     reel.go(at);
-    const frame = scene.frames[at];
-    caption.textContent = frame.caption;
-    source.textContent = frame.source ?? "";
+    caption.textContent = frames[at].caption;
+    source.textContent = frames[at].source ?? "";
     bar.show(at, Boolean(timer));
-    look(frame.focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
+    look(frames[at].focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
     report("frame", at);
   }
 
-  /** A step by hand stops the playing. @param {number} by */
+  /** A step by hand ends the playing. @param {number} by */
   function step(by) {
     if (timer) stop();
     go(reel.at + by);
@@ -373,7 +384,6 @@ function buildPlayer(el, model, signal) {
   }
 
   function tick() {
-    if (reel.at >= last) return stop();
     timer = setTimeout(tick, 1000 / bar.pace);
     go(reel.at + 1);
     if (reel.at === last) stop();
@@ -387,11 +397,11 @@ function buildPlayer(el, model, signal) {
     bar.show(reel.at, true);
   }
 
-  /** Let every pane show an element. @param {string | null} key @param {boolean} smooth */
-  function look(key, smooth) {
-    for (const box of boxes) {
-      const element = (elements.get(key ?? "") ?? []).find((candidate) => box.contains(candidate));
-      if (element) follow(box, element, smooth);
+  /** Let every pane show an element. @param {string | null} key @param {boolean} smooth @param {number} [middle] */
+  function look(key, smooth, middle) {
+    for (const element of elements.get(key ?? "") ?? []) {
+      const box = boxes.find((candidate) => candidate.contains(element));
+      if (box) follow(box, element, smooth, middle);
     }
   }
 
@@ -403,7 +413,7 @@ function buildPlayer(el, model, signal) {
     const chosen = elements.get(key ?? "") ?? [];
     for (const element of chosen) element.setAttribute("data-selected", "");
     details.show(key, chosen.map((element) => element.querySelector(".label")?.textContent).find(Boolean) ?? key ?? "");
-    look(key, true);
+    look(key, true, 0.5); // what was clicked is in sight, and stays where it is
     report("selected", key);
   }
 
@@ -413,38 +423,26 @@ function buildPlayer(el, model, signal) {
     tell(key);
   }
 
-  /** @param {EventTarget | null} target */
-  const keyOf = (target) => {
-    const key = /** @type {Element} */ (target).closest?.("[data-op]")?.getAttribute("data-op");
-    return key != null && key in scene.facts ? key : null;
-  };
-
-  // One Tab stop a picture; the arrows up and down go to its other elements.
+  // The longest caption keeps the room for all, so that the picture stays where it is.
+  const longest = frames.reduce((most, { caption }) => (caption.length > most.length ? caption : most), "");
+  const attributes = { class: "autodiff-player", role: "region", "aria-label": scene.title, tabindex: "0" };
+  const root = html(
+    "div",
+    attributes,
+    html("div", { class: "title" }, scene.title),
+    bar.root,
+    html("div", { class: "caption-room", "data-longest": longest }, caption),
+    source,
+    html("div", { class: "body" }, html("div", { class: "panes" }, ...boxes), details.root),
+    legendList(scene.legend),
+  );
+  bar.root.hidden = last === 0;
+  source.hidden = !frames.some((frame) => frame.source);
   for (const box of boxes) {
-    const stops = [...box.querySelectorAll("[data-op]")].filter(keyOf);
-    stops.forEach((element, index) => {
-      const label = element.querySelector(".label")?.textContent ?? "";
-      const rows = scene.facts[keyOf(element) ?? ""].slice(0, 4).map((row) => row.join(" "));
-      dress(element, { role: "button", "aria-label": [label, ...rows].join(", "), tabindex: index ? "-1" : "0" }, []);
-    });
-    box.addEventListener("click", (event) => choose(keyOf(event.target)));
-    box.addEventListener("focusin", (event) => {
-      if (!stops.includes(/** @type {Element} */ (event.target))) return;
-      for (const element of stops) element.setAttribute("tabindex", element === event.target ? "0" : "-1");
-    });
-    box.addEventListener("keydown", (event) => {
-      const here = stops.indexOf(/** @type {Element} */ (event.target));
-      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (here < 0 || by === undefined) return;
-      const next = /** @type {SVGElement | undefined} */ (stops[here + by]);
-      next?.focus({ preventScroll: true });
-      if (next) follow(box, next, true);
-      event.preventDefault();
-    });
+    makeButtons(box, facts);
+    box.addEventListener("click", (event) => choose(keyOf(event.target, facts)));
   }
-
-  /** @type {Record<string, (event: KeyboardEvent) => void>} */
-  const keys = {
+  listenToKeys(root, {
     ArrowRight: () => step(1),
     ArrowLeft: () => step(-1),
     PageDown: () => step(10),
@@ -453,15 +451,7 @@ function buildPlayer(el, model, signal) {
     End: () => step(last),
     " ": () => toggle(),
     Escape: () => choose(null),
-    Enter: (event) => choose(keyOf(event.target)),
-  };
-  root.addEventListener("keydown", (event) => {
-    const target = /** @type {Element} */ (event.target);
-    const native = target.closest("select") || (target.closest("button") && [" ", "Enter"].includes(event.key));
-    if (native || event.ctrlKey || event.altKey || event.metaKey || !(event.key in keys)) return;
-    keys[event.key](event);
-    event.preventDefault();
-    event.stopPropagation();
+    Enter: (event) => choose(keyOf(event.target, facts)),
   });
 
   const followFrame = () => model.get("frame") !== reel.at && go(model.get("frame"));
@@ -469,11 +459,11 @@ function buildPlayer(el, model, signal) {
   model.on("change:frame", followFrame);
   model.on("change:selected", followSelected);
   // A picture has no size until it is on the page.
-  const seen = globalThis.ResizeObserver && new ResizeObserver(() => look(scene.frames[reel.at].focus, false));
-  for (const box of boxes) seen?.observe(box);
+  const sizes = globalThis.ResizeObserver && new ResizeObserver(() => look(frames[reel.at].focus, false));
+  for (const box of boxes) sizes?.observe(box);
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
-    seen?.disconnect();
+    sizes?.disconnect();
     model.off("change:frame", followFrame);
     model.off("change:selected", followSelected);
     root.remove();
@@ -485,10 +475,7 @@ function buildPlayer(el, model, signal) {
   select(model.get("selected"));
 }
 
-/**
- * Show a widget's model inside an element; returns what takes it away again.
- * @param {{model: Model, el: HTMLElement}} view
- */
+/** Show a widget's model in an element; returns what takes it away. @param {{model: Model, el: HTMLElement}} view */
 export function render({ model, el }) {
   let life = new AbortController();
   const build = () => {
@@ -496,31 +483,13 @@ export function render({ model, el }) {
     life = new AbortController();
     buildPlayer(el, model, life.signal);
   };
+  const causes = ["change:scene", "change:link"];
+  for (const cause of causes) model.on(cause, build);
   build();
-  model.on("change:scene", build);
-  model.on("change:link", build);
   return () => {
     life.abort();
-    model.off("change:scene", build);
-    model.off("change:link", build);
+    for (const cause of causes) model.off(cause, build);
   };
-}
-
-/** Play every scene of a standalone page: element `[data-scene="i"]` shows the i-th of the page's scenes. */
-export function renderPage() {
-  const scenes = JSON.parse(document.getElementById("autodiff-scenes")?.textContent ?? "[]");
-  for (const el of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-scene]"))) {
-    const state = scenes[Number(el.dataset.scene)];
-    const nothing = () => {};
-    const model = {
-      get: (/** @type {string} */ name) => state[name],
-      set: (/** @type {string} */ name, /** @type {unknown} */ value) => (state[name] = value),
-      save_changes: nothing,
-      on: nothing,
-      off: nothing,
-    };
-    render({ model, el });
-  }
 }
 
 export default { render };
