@@ -7,6 +7,7 @@ other case goes to ``call``, which says the same in general form.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,23 @@ def _at_level(operands: Sequence[Any], level: Level) -> list[Any]:
     return [o._data if type(o) is Tensor and o._level is level else o for o in operands]
 
 
+# --------------------------------------------------------------------------- arguments and results of a transformed function
+
+
+def at_level(leaf: Any, level: Level, where: str) -> Tensor:
+    """A result as a Tensor of the level; one that does not depend on the level's inputs becomes a constant there."""
+    return leaf if type(leaf) is Tensor and leaf._level is level else Tensor(as_value(leaf, where), level)
+
+
+def as_value(leaf: Any, where: str) -> Any:
+    """An argument or result of a transformed function: a Tensor or symbol itself, anything else as an array."""
+    if type(leaf) is Tensor or type(leaf) in readings:
+        return leaf
+    if not isinstance(leaf, (int, float, np.ndarray, np.generic)) and not hasattr(leaf, "__cuda_array_interface__"):
+        raise TypeError(f"{where}: expected numbers, arrays or Tensors (or lists, tuples, dicts of them), got {leaf!r}")
+    return np.asarray(leaf) if isinstance(leaf, (int, float, np.generic)) else leaf
+
+
 # ----------------------------------------------------------------------------------------------- reverse mode: recording
 
 
@@ -176,7 +194,7 @@ def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, .
 
 
 def _tell_call(context: events.Context, record: Record, result: Any) -> None:
-    serial, op, parents, saved, _, _ = record
+    serial, op, parents = record[:3]
     if context.recorder is not None:
         context.recorder.note_record(record, result)
     if context.receiver is not None:
@@ -191,7 +209,7 @@ def _tell_call(context: events.Context, record: Record, result: Any) -> None:
 
 def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
     """Compute, and carry the tangent along: the sum of one JVP rule for each operand that has a tangent."""
-    values = [as_operand(v) for v in _at_level(operands, level)]
+    values = _at_level([as_operand(operand) for operand in operands], level)
     result = op.binding(*values, **attributes)
     named = dict(zip(op.inputs, values, strict=True)) | {"out": result}
     tangent: Any = None
@@ -208,7 +226,7 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
 
 # ------------------------------------------------------------------------------------------------------ generated code
 
-# The generated code names its own variables with a leading underscore; registering refuses such names for inputs and attributes.
+# The generated code's own variables start with an underscore; registering refuses such names for inputs and attributes.
 
 
 def new_binding(op: Op) -> Callable[..., Any]:
@@ -346,3 +364,13 @@ def _tuple(names: Sequence[str]) -> str:
 
 def _dict(names: Sequence[str] | dict[str, Any]) -> str:
     return "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}" if names else "_NO_ATTRIBUTES"
+
+
+def stub(op: Op) -> str:
+    """The typed declaration of an op's binding, for ``ops/__init__.pyi``."""
+    parameters = inspect.signature(op.kernels["any", None], eval_str=True).parameters
+    shown = [f"{name}: Any" for name in op.inputs]
+    for name in op.attributes:
+        default = "" if op.is_required(name) else f" = {op.attributes[name]!r}"
+        shown.append(f"{name}: {inspect.formatannotation(parameters[name].annotation).replace('typing.', '')}{default}")
+    return f"def {op.name}({', '.join(shown)}) -> Any: ...\n"

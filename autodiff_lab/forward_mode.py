@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import backend, ops
-from .bindings import readings
-from .reverse_mode import as_value, at_level
+from .bindings import as_value, at_level, readings
 from .tensors import Level, Tensor, require_floating
 from .trees import flatten
 

@@ -26,7 +26,7 @@ class RegistrationError(TypeError):
 
 
 class Binding(Protocol):
-    """The generated function of an op: call it, or hang rules on it."""
+    """The generated function of an op: call it, or hang rules on it. The methods are those of ``Op``."""
 
     op: Op
 
@@ -50,12 +50,12 @@ class Op:
 
     A rule is a plain function whose parameter names say what it needs, and exactly that is saved for it:
 
-    * ``vjp``: ``g`` first, then any of the inputs, ``out``, and ``<input>_shape`` or ``<input>_dtype`` where the fact is enough;
-      attributes keyword-only. Returns the input's cotangent; where an elementwise op broadcast, the sum over the broadcast
-      axes is taken afterwards.
+    * ``vjp``: ``g`` first, then any of the inputs, ``out``, and ``<input>_shape`` or ``<input>_dtype`` where that is
+      enough; attributes keyword-only. Returns the input's cotangent; where an elementwise op broadcast, the sum over the
+      broadcast axes is taken afterwards.
     * ``jvp``: ``d<input>`` first, then as above. Returns its part of the result's tangent.
-    * ``shape_rule``, ``dtype_rule``: one shape or dtype per input, attributes keyword-only. They never see data. A Python number
-      has shape ``()``, and a dtype rule is given the number 0 of its type.
+    * ``shape_rule``, ``dtype_rule``: one shape or dtype per input, attributes keyword-only. They never see data. A Python
+      number has shape ``()``; a dtype rule is given the 0 of its type.
     """
 
     def __init__(self, kernel: Kernel, elementwise: bool, constant_inputs: Sequence[str], differentiable: bool) -> None:
@@ -221,7 +221,8 @@ class Op:
 
     def infer_dtype(self, dtypes: Sequence[Any], attributes: Mapping[str, Any]) -> np.dtype[Any]:
         """The result's dtype from the operands' dtypes (for a Python number the 0 of its type), by the dtype rule."""
-        return np.dtype(self._apply_operand_rule(self._dtype_rule, dtypes, attributes))
+        dtype: np.dtype[Any] = np.dtype(self._apply_operand_rule(self._dtype_rule, dtypes, attributes))
+        return dtype
 
     def _apply_operand_rule(self, rule: Rule, facts: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         wanted = _parameters_of(rule)[1]
@@ -245,7 +246,7 @@ class Op:
 
     def kernel_for(self, device: str, operands: Sequence[Any]) -> Kernel:
         """The kernel for a device and the first operand's dtype; else for the device; else the one for every library."""
-        if len(self.kernels) == 1:
+        if self.has_only_generic_kernels:
             return self.kernels["any", None]
         kind = device.partition(":")[0]
         dtype = operands[0].dtype if len(operands) and hasattr(operands[0], "dtype") else None
@@ -449,9 +450,11 @@ def op(
     ... def scaled_tanh(xp, x, *, alpha=1.0):
     ...     return alpha * xp.tanh(x)
     >>> @scaled_tanh.shape_rule
-    ... def scaled_tanh_shape(x): return x
+    ... def scaled_tanh_shape(x):
+    ...     return x
     >>> @scaled_tanh.vjp
-    ... def scaled_tanh_vjp(g, out, *, alpha): return g * (alpha - out * out / alpha)
+    ... def scaled_tanh_vjp(g, out, *, alpha):
+    ...     return g * (alpha - out * out / alpha)
     >>> float(ad.grad(lambda x: scaled_tanh(x, alpha=2.0))(0.0))
     2.0
     """

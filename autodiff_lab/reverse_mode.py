@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import backend, events, ops
-from .bindings import dtype_of, readings
+from .bindings import as_value, at_level, dtype_of, readings
 from .tensors import Level, Record, Tensor, leaf_record, require_floating
 from .trees import flatten
 
@@ -307,8 +307,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
 
     ``f`` must give a single number. The gradient nests like the argument ``argnums``, or is a tuple where that is a tuple.
 
-    >>> value, gradient = value_and_grad(lambda x: (x * x).sum())([1.0, 2.0])
-    >>> float(value), [float(g) for g in gradient]
+    >>> value, gradient = value_and_grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+    >>> float(value), gradient.tolist()
     (5.0, [2.0, 4.0])
     """
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -372,20 +372,6 @@ def _input(leaf: Any, level: Level, where: str) -> Tensor:
     value = as_value(leaf, where)
     require_floating(dtype_of(value), where)
     return Tensor(value, level, leaf_record(value))
-
-
-def at_level(leaf: Any, level: Level, where: str) -> Tensor:
-    """A result as a Tensor of the level; one that does not depend on the level's inputs becomes a constant there."""
-    return leaf if type(leaf) is Tensor and leaf._level is level else Tensor(as_value(leaf, where), level)
-
-
-def as_value(leaf: Any, where: str) -> Any:
-    """An argument or result of a transformed function: a Tensor or symbol itself, anything else as an array."""
-    if type(leaf) is Tensor or type(leaf) in readings:
-        return leaf
-    if not isinstance(leaf, (int, float, np.ndarray, np.generic)) and not hasattr(leaf, "__cuda_array_interface__"):
-        raise TypeError(f"{where}: expected numbers, arrays or Tensors (or lists, tuples, dicts of them), got {leaf!r}")
-    return backend.asarray(leaf) if isinstance(leaf, (int, float, np.generic)) else leaf
 
 
 def _copy(value: Any) -> Any:

@@ -6,34 +6,11 @@ from typing import Any
 
 from ..operators import registry
 from ..tensors import Tensor
-from . import elementwise, linalg, reduce, structure
-from .elementwise import (
-    add,
-    astype,
-    div,
-    equal,
-    exp,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    log,
-    maximum,
-    mul,
-    neg,
-    not_equal,
-    power,
-    relu,
-    sigmoid,
-    sub,
-    tanh,
-    where,
-)
-from .linalg import matmul
-from .reduce import mean, sum
-from .structure import add_at, broadcast_to, getitem, ones_like, reshape, sum_to, transpose, zeros_like
+from . import elementwise, linalg, reduce, structure  # noqa: F401  (importing a family registers its ops)
 
-BUILT_IN = tuple(registry)  # what ops/__init__.pyi declares
+_BINDINGS: dict[str, Any] = {name: op.binding for name, op in registry.items()}
+globals().update(_BINDINGS)
+__all__ = sorted(_BINDINGS)
 
 
 def __getattr__(name: str) -> Any:
@@ -55,15 +32,15 @@ def _reversed(binding: Any) -> Any:
 
 
 def _equal(self: Any, other: Any) -> Any:
-    return False if other is None else equal(self, other)
+    return False if other is None else _BINDINGS["equal"](self, other)
 
 
 def _not_equal(self: Any, other: Any) -> Any:
-    return True if other is None else not_equal(self, other)
+    return True if other is None else _BINDINGS["not_equal"](self, other)
 
 
 def _getitem(self: Any, index: Any) -> Any:
-    return getitem(self, index=_plain_index(index))
+    return _BINDINGS["getitem"](self, index=_plain_index(index))
 
 
 def _plain_index(index: Any) -> Any:
@@ -74,11 +51,13 @@ def _plain_index(index: Any) -> Any:
 
 
 def _reshape(self: Any, *shape: Any) -> Any:
-    return reshape(self, shape=shape[0] if len(shape) == 1 else shape)
+    return _BINDINGS["reshape"](self, shape=shape[0] if len(shape) == 1 else shape)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
-    return transpose(self, axes=axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
+    return _BINDINGS["transpose"](
+        self, axes=axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    )
 
 
 _NUMPY_NAMES = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"}
@@ -113,18 +92,25 @@ def _on_constants(function: Any, name: str, arguments: Any, options: Any) -> Any
     return function(*plain(tuple(arguments)), **{key: plain(value) for key, value in options.items()})
 
 
+_OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul"}
+_ONE_SIDED = {"neg": "neg", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+_METHODS = ("exp", "log", "tanh", "relu", "sigmoid", "sum", "mean", "astype")
+
+
 def attach_operators(operand: type) -> None:
     """Give a class of operands Python's operators and NumPy's methods; the generated bindings are the methods themselves."""
-    for name, binding in {"add": add, "sub": sub, "mul": mul, "truediv": div, "pow": power, "matmul": matmul}.items():
-        setattr(operand, f"__{name}__", binding)
-        setattr(operand, f"__r{name}__", _reversed(binding))
-    for name, binding in {"neg": neg, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}.items():
-        setattr(operand, f"__{name}__", binding)
-    for binding in (exp, log, tanh, relu, sigmoid, sum, mean, astype):
-        setattr(operand, binding.op.name, binding)
-    for name, method in {"__eq__": _equal, "__ne__": _not_equal, "__getitem__": _getitem, "reshape": _reshape,
-                         "transpose": _transpose, "T": property(transpose), "__array_ufunc__": _array_ufunc,
-                         "__array_function__": _array_function}.items():  # fmt: skip
+    for name, op in _OPERATORS.items():
+        setattr(operand, f"__{name}__", _BINDINGS[op])
+        setattr(operand, f"__r{name}__", _reversed(_BINDINGS[op]))
+    for name, op in _ONE_SIDED.items():
+        setattr(operand, f"__{name}__", _BINDINGS[op])
+    for name in _METHODS:
+        setattr(operand, name, _BINDINGS[name])
+    methods = {
+        "__eq__": _equal, "__ne__": _not_equal, "__getitem__": _getitem, "reshape": _reshape, "transpose": _transpose,
+        "T": property(_transpose), "__array_ufunc__": _array_ufunc, "__array_function__": _array_function,
+    }  # fmt: skip
+    for name, method in methods.items():
         setattr(operand, name, method)
 
 

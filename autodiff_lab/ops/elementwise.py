@@ -156,7 +156,7 @@ def power(xp: Any, x: Any, y: Any) -> Any:
     At base 0 with a positive exponent both derivatives are finite; at a negative base the exponent's derivative is NaN.
     A plain number as exponent never touches the logarithm.
     """
-    return xp.asarray(x) ** y
+    return x**y if hasattr(x, "dtype") else xp.power(x, y)
 
 
 @power.vjp("x")
@@ -188,7 +188,7 @@ def _one_less(y: Any) -> Any:
 
 def _base_with_logarithm(x: Any) -> Any:
     """x where it has a logarithm, 1 at 0 (so that 0ʸ · log gives 0, not 0 · −∞), NaN below."""
-    return where(x > 0, x, where(x == 0, 1.0, math.nan))
+    return where(x > 0, x, where(x == 0, 1.0, math.nan * x))
 
 
 @power.samples

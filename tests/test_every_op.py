@@ -1,0 +1,289 @@
+"""Laws that every op of the registry obeys, on the samples that each op registers."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_lab as ad
+from autodiff_lab import ops
+from autodiff_lab.operators import Op
+
+
+def flowing(op: Op, operands: tuple[Any, ...]) -> list[int]:
+    """The places of the operands that a gradient can flow to."""
+    if not op.is_differentiable:
+        return []
+    return [
+        place
+        for place, (name, operand) in enumerate(zip(op.inputs, operands, strict=True))
+        if name not in op.constant_inputs and isinstance(operand, np.ndarray) and operand.dtype.kind == "f"
+    ]
+
+
+CALLS = [
+    pytest.param(ad.registry[name], operands, attributes, id=f"{name}-{number}")
+    for name in ops.__all__
+    for number, (operands, attributes) in enumerate(ad.registry[name].sample_calls())
+]
+EVERY_CALL = pytest.mark.parametrize(("op", "operands", "attributes"), CALLS)
+EVERY_DIFFERENTIABLE_CALL = pytest.mark.parametrize(
+    ("op", "operands", "attributes"), [call for call in CALLS if flowing(*call.values[:2])]
+)
+
+
+def in_float64(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(o.astype(np.float64) if isinstance(o, np.ndarray) and o.dtype.kind == "f" else o for o in operands)
+
+
+def of_flowing(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The op as a function of its flowing operands alone, and these."""
+    places = flowing(op, operands)
+
+    def f(*values: Any) -> Any:
+        given = list(operands)
+        for place, value in zip(places, values, strict=True):
+            given[place] = value
+        return op.binding(*given, **attributes)
+
+    return f, [operands[place] for place in places]
+
+
+def like(arrays: list[Any], seed: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [np.asarray(rng.standard_normal(a.shape), a.dtype) for a in arrays]
+
+
+def inner(a: list[Any], b: list[Any]) -> float:
+    return float(sum(np.sum(np.asarray(x, np.float64) * np.asarray(y, np.float64)) for x, y in zip(a, b, strict=True)))
+
+
+def test_every_op_has_samples_and_a_docstring() -> None:
+    for name in ops.__all__:
+        assert ad.registry[name].sample_calls(), f"{name} has no samples"
+        assert ad.registry[name].doc.endswith("."), f"{name} has no docstring"
+
+
+def test_every_differentiable_input_has_both_gradient_rules() -> None:
+    for op in (ad.registry[name] for name in ops.__all__):
+        expected = set(op.inputs) - op.constant_inputs if op.is_differentiable else set()
+        assert set(op.vjp_rules) == expected, op
+        assert set(op.jvp_rules) == expected, op
+
+
+def test_samples_hold_0d_empty_non_contiguous_and_float32_inputs() -> None:
+    arrays = [o for call in CALLS for o in call.values[1] if isinstance(o, np.ndarray)]
+    assert any(a.ndim == 0 for a in arrays)
+    assert any(a.size == 0 for a in arrays)
+    assert any(not a.flags.c_contiguous for a in arrays)
+    assert any(a.dtype == np.float32 for a in arrays)
+
+
+@EVERY_CALL
+def test_shape_and_dtype_rule_say_what_the_kernel_gives(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    result = op.binding(*operands, **attributes)
+    shapes = [np.shape(o) for o in operands]
+    dtypes = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in operands]
+    full = {**{k: v for k, v in op.attributes.items() if not op.is_required(k)}, **attributes}
+    assert isinstance(result, np.ndarray)
+    assert op.infer_shape(shapes, full) == result.shape
+    assert op.infer_dtype(dtypes, full) == result.dtype
+
+
+@EVERY_CALL
+def test_operands_are_left_untouched(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    before = [np.array(o) for o in operands]
+    f, values = of_flowing(op, operands, attributes)
+    op.binding(*operands, **attributes)
+    if values:
+        result, pull = ad.vjp(f, *values)
+        cotangent = like([result], 1)[0]
+        kept = cotangent.copy()
+        pull(cotangent)
+        assert np.array_equal(cotangent, kept), "the cotangent was changed"
+    for operand, old in zip(operands, before, strict=True):
+        assert np.array_equal(operand, old)
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_jvp_agrees_with_central_differences(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    f, values = of_flowing(op, in_float64(operands), attributes)
+    tangents = like(values, 2)
+    _, tangent = ad.jvp(f, tuple(values), tuple(tangents))
+    step = 1e-6
+    forward = f(*(v + step * t for v, t in zip(values, tangents, strict=True)))
+    backward = f(*(v - step * t for v, t in zip(values, tangents, strict=True)))
+    np.testing.assert_allclose(tangent, (forward - backward) / (2 * step), rtol=2e-7, atol=2e-7)
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_vjp_is_the_adjoint_of_jvp(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    f, values = of_flowing(op, in_float64(operands), attributes)
+    tangents = like(values, 3)
+    result, tangent = ad.jvp(f, tuple(values), tuple(tangents))
+    cotangent = like([np.asarray(result)], 4)[0]
+    gradients = ad.vjp(f, *values).pull(cotangent)
+    assert inner([cotangent], [tangent]) == pytest.approx(inner(list(gradients), tangents), rel=1e-11, abs=1e-11)
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_second_order_forward_over_reverse_agrees_with_differences_and_reverse_over_reverse(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    f, values = of_flowing(op, in_float64(operands), attributes)
+    weight = like([np.asarray(f(*values))], 5)[0]
+    tangents = like(values, 6)
+    places = tuple(range(len(values)))
+    gradient = ad.grad(lambda *v: ops.sum(f(*v) * weight), places)
+    _, over_reverse = ad.jvp(gradient, tuple(values), tuple(tangents))
+    step = 1e-5
+    ahead = gradient(*(v + step * t for v, t in zip(values, tangents, strict=True)))
+    behind = gradient(*(v - step * t for v, t in zip(values, tangents, strict=True)))
+    for got, plus, minus in zip(over_reverse, ahead, behind, strict=True):
+        np.testing.assert_allclose(got, (plus - minus) / (2 * step), rtol=1e-6, atol=1e-6)
+
+    def along(*v: Any) -> Any:
+        parts = [ops.sum(g * t) for g, t in zip(gradient(*v), tangents, strict=True)]
+        return sum(parts[1:], parts[0])
+
+    for got, want in zip(ad.grad(along, places)(*values), over_reverse, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_gradients_have_the_shape_and_dtype_of_their_operand(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    f, values = of_flowing(op, operands, attributes)
+    result, pull = ad.vjp(f, *values)
+    for gradient, value in zip(pull(like([result], 7)[0]), values, strict=True):
+        assert (gradient.shape, gradient.dtype) == (value.shape, value.dtype)
+    _, tangent = ad.jvp(f, tuple(values), tuple(like(values, 8)))
+    assert (tangent.shape, tangent.dtype) == (result.shape, result.dtype)
+
+
+@EVERY_CALL
+def test_tensors_arrays_and_a_recorded_graph_give_the_same_numbers(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    expected = op.binding(*operands, **attributes)
+    tensors = [ad.tensor(o) if isinstance(o, np.ndarray) else o for o in operands]
+    result = op.binding(*tensors, **attributes)
+    assert type(result) is ad.Tensor
+    assert np.array_equal(result.numpy(), expected, equal_nan=True)
+    arrays = [o for o in operands if isinstance(o, np.ndarray)]
+
+    def f(*given: Any) -> Any:
+        rest = iter(given)
+        return op.binding(*(next(rest) if isinstance(o, np.ndarray) else o for o in operands), **attributes)
+
+    graph = ad.record(f, *arrays)
+    assert np.array_equal(graph(*arrays), expected, equal_nan=True)
+    assert graph.nodes[graph.outputs[0]].shape == expected.shape
+    assert graph.nodes[graph.outputs[0]].dtype == expected.dtype
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_eager_backward_equals_the_transformation_and_the_recorded_joint_graph(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    f, values = of_flowing(op, operands, attributes)
+    places = tuple(range(len(values)))
+
+    def loss(*v: Any) -> Any:
+        result = f(*v)
+        return ops.sum(result * result)
+
+    value, gradients = ad.value_and_grad(loss, places)(*values)
+    leaves = [ad.tensor(v, requires_grad=True) for v in values]
+    eager = loss(*leaves)
+    eager.backward()
+    graph = ad.record(ad.value_and_grad(loss, places), *values)
+    recorded_value, recorded = graph(*values)
+    assert np.array_equal(eager.numpy(), value) and np.array_equal(recorded_value, value)
+    for leaf, gradient, from_graph in zip(leaves, gradients, recorded, strict=True):
+        assert leaf.grad is not None
+        assert np.array_equal(leaf.grad.numpy(), gradient)
+        assert np.array_equal(from_graph, gradient)
+    assert {node.phase for node in graph} == {"forward", "backward"}
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_create_graph_gives_the_second_derivative_of_nested_grad(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    f, values = of_flowing(op, in_float64(operands), attributes)
+    places = tuple(range(len(values)))
+
+    def loss(*v: Any) -> Any:
+        result = f(*v)
+        return ops.sum(result * result * result)
+
+    leaves = [ad.tensor(v, requires_grad=True) for v in values]
+    loss(*leaves).backward(create_graph=True)
+    first = [leaf.grad for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    squares = [ops.sum(g * g) for g in first if g is not None]
+    sum(squares[1:], squares[0]).backward()
+
+    def norm(*v: Any) -> Any:
+        parts = [ops.sum(g * g) for g in ad.grad(loss, places)(*v)]
+        return sum(parts[1:], parts[0])
+
+    for leaf, want in zip(leaves, ad.grad(norm, places)(*values), strict=True):
+        got = np.zeros_like(want) if leaf.grad is None else leaf.grad.numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+KINKS: list[tuple[Any, tuple[float, ...], tuple[float, ...]]] = [
+    (ops.relu, (0.0,), (0.0,)),
+    (ops.maximum, (2.0, 2.0), (0.5, 0.5)),
+    (ops.power, (0.0, 3.0), (0.0, 0.0)),
+    (ops.power, (0.0, 1.0), (1.0, 0.0)),
+    (ops.power, (0.0, 0.0), (0.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("op", "point", "gradient"), KINKS)
+def test_kinks_follow_the_stated_convention_in_both_modes(op: Any, point: Any, gradient: Any) -> None:
+    places = tuple(range(len(point)))
+    assert tuple(map(float, ad.grad(op, places)(*point))) == gradient
+    for place in places:
+        tangents = tuple(float(other == place) for other in places)
+        assert float(ad.jvp(op, point, tangents)[1]) == gradient[place]
+
+
+def test_a_negative_base_has_a_base_derivative_and_no_exponent_derivative() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        base, exponent = ad.grad(ops.power, (0, 1))(-2.0, 3.0)
+    assert float(base) == 12.0
+    assert np.isnan(exponent)
+
+
+@pytest.mark.parametrize("value", [1000.0, -1000.0, -40.0])
+def test_sigmoid_and_tanh_stay_finite_and_quiet_far_from_zero(value: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert float(ops.sigmoid(value)) == pytest.approx(np.exp(min(value, 0.0)), rel=1e-15)
+        assert float(ad.grad(ops.sigmoid)(value)) == pytest.approx(np.exp(-abs(value)), rel=1e-15)
+        assert abs(float(ops.tanh(value))) == 1.0
+        assert float(ad.grad(ops.tanh)(value)) == 0.0
+
+
+def test_no_number_or_0d_array_widens_float32_or_float16() -> None:
+    scalars = [2.0, 3, np.float64(0.5), np.array(0.25), np.int64(2), True]
+    binary = [ops.add, ops.sub, ops.mul, ops.div, ops.maximum, ops.power]
+    for dtype, op, scalar in itertools.product(["float16", "float32"], binary, scalars):
+        x = ad.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
+        for result in (op(x, scalar), op(scalar, x)):
+            assert result.dtype == dtype, (op, scalar)
+            result.sum().backward()
+            assert x.grad is not None and x.grad.dtype == dtype
