@@ -7,6 +7,7 @@ from typing import Any
 
 from ..operators import Shape, boolean_dtype, floating_dtype, op, result_dtype
 from .sampling import Call, binary, normal, positive, unary
+from .structure import ones_like
 
 # ---------------------------------------------------------------------------------------------------------- arithmetic
 
@@ -188,7 +189,8 @@ def _one_less(y: Any) -> Any:
 
 def _base_with_logarithm(x: Any) -> Any:
     """x where it has a logarithm, 1 at 0 (so that 0ʸ · log gives 0, not 0 · −∞), NaN below."""
-    return where(x > 0, x, where(x == 0, 1.0, math.nan * x))
+    one = ones_like(x)  # a constant of x's dtype, so that no gradient and no float64 comes from the other branches
+    return where(x > 0, x, where(x == 0, one, math.nan * one))
 
 
 @power.samples
