@@ -247,7 +247,7 @@ def new_binding(op: Op) -> Callable[..., Any]:
 def complete(op: Op) -> None:
     """Give the binding its fast code, now that the op's rules are known, and generate the op's ``pull``."""
     namespace = op.binding.__globals__
-    rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.inputs if name not in op.constant_inputs}
+    rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.flowing_inputs}
     namespace |= {
         "_call": call, "_context": events.context.get, "_kernel": op.kernel_for("cpu", ()), "_ndarray": np.ndarray,
         "_asarray": np.asarray, "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
@@ -270,11 +270,31 @@ def binding_source(op: Op) -> str:
         if _context() is None and type(x) is _Tensor:
     ...
     """
-    general = f"_call(_op, {_tuple(op.inputs)}, {_dict(op.attributes)})"
-    if not (op.is_differentiable and op.has_only_generic_kernels):
-        return f"def {op.name}({_parameters(op)}):\n    return {general}\n"
-    first, names = op.inputs[0], op.inputs
-    flowing = [name for name in names if name not in op.constant_inputs]
+    general = f"return _call(_op, {_tuple(op.inputs)}, {_dict(op.attributes)})"
+    body = ""
+    if op.has_only_generic_kernels:
+        body += _recording_source(op) if op.is_differentiable else ""
+        body += _array_source(op)
+    pull = f"\n{_pull_source(op)}" if op.is_differentiable else ""
+    return f"def {op.name}({_parameters(op)}):\n{body}    {general}\n{pull}"
+
+
+def _array_source(op: Op) -> str:
+    """The part of a binding that runs the kernel on NumPy arrays; on an error ``call`` runs it again and explains."""
+    arrays = " and ".join(f"type({name}) is _ndarray" for name in op.inputs)
+    passed = ", ".join([*op.inputs, *(f"{a}={a}" for a in op.attributes)])
+    return f"""    if {arrays}:
+        try:
+            _out = _kernel(_numpy, {passed})
+            return _out if type(_out) is _ndarray else _asarray(_out)
+        except (TypeError, ValueError, IndexError):
+            pass
+"""
+
+
+def _recording_source(op: Op) -> str:
+    """The part of a binding that runs the kernel on Tensors of one level around NumPy arrays, and records the result."""
+    first, names, flowing = op.inputs[0], op.inputs, op.flowing_inputs
     tensors = " and ".join(f"type({name}) is _Tensor" for name in names)
     same_level = "".join(f" and {name}._level is _level" for name in names[1:])
     arrays = " and ".join(f"type(_{name}) is _ndarray" for name in names)
@@ -286,15 +306,14 @@ def binding_source(op: Op) -> str:
         nothing_flows = f"_out.dtype.kind != 'f' or {nothing_flows}"
     parents = _tuple([f"_{name}_record" for name in names])
     saved = _tuple([_saved_expression(op, name, flowing) for name in op.saved_names])
-    return f"""def {op.name}({_parameters(op)}):
-    if _context() is None and {tensors}:
+    return f"""    if _context() is None and {tensors}:
         _level = {first}._level
         {values}
         if _level.is_reverse{same_level} and {arrays}:
             try:
                 _out = _kernel(_numpy, {passed})
             except (TypeError, ValueError, IndexError):
-                return {general}
+                return _call(_op, {_tuple(names)}, {_dict(op.attributes)})
             if type(_out) is not _ndarray:
                 _out = _asarray(_out)
             _result = _new(_Tensor)
@@ -304,18 +323,18 @@ def binding_source(op: Op) -> str:
             if {nothing_flows}:
                 _result._history = None
             else:
-                _result._history = (_next_serial(), _op, {parents}, {saved}, {_dict(op.attributes)}, {_specs_expression(op)})
+                _result._history = (
+                    _next_serial(), _op, {parents}, {saved}, {_dict(op.attributes)}, {_specs_expression(op)}
+                )
             return _result
-    return {general}
-
-{_pull_source(op, flowing)}"""
+"""
 
 
-def _pull_source(op: Op, flowing: Sequence[str]) -> str:
+def _pull_source(op: Op) -> str:
     """Source of ``_pull``: from the cotangent of the result to one contribution per operand, by one rule each."""
     parts = []
     for name in op.inputs:
-        if name not in flowing:
+        if name not in op.flowing_inputs:
             parts.append("None")
             continue
         given = [_local(need) for need in op.vjp_needs(name)]

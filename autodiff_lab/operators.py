@@ -82,6 +82,11 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join((*self.inputs, *self.attributes))})>"
 
+    @property
+    def flowing_inputs(self) -> tuple[str, ...]:
+        """The inputs that gradients flow to."""
+        return tuple(name for name in self.inputs if name not in self.constant_inputs)
+
     def is_required(self, attribute: str) -> bool:
         """Whether an attribute has no default."""
         return self.attributes[attribute] is REQUIRED
@@ -133,7 +138,7 @@ class Op:
 
     def _gradient_rule(self, which: Rule | str, kind: str, rules: dict[str, Rule]) -> Any:
         if callable(which):
-            flowing = [name for name in self.inputs if name not in self.constant_inputs]
+            flowing = self.flowing_inputs
             if len(flowing) != 1:
                 raise RegistrationError(
                     f"op {self.name}: it has the inputs {', '.join(flowing)}, so say which one the {kind} rule is for: "

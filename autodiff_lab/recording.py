@@ -286,7 +286,6 @@ def graph_of(output: Tensor, names: Mapping[str, Any] | None = None, told: Itera
             "graph_of: this Tensor was not computed from a Tensor with requires_grad=True, so there is no graph"
         )
     order = backward_order(root)
-    leaves = {p[0]: p for r in order for p in r[2] if p is not None and p[1] is None} if order else {root[0]: root}
     bound = {
         tensor._history[0]: (name, tensor)
         for name, tensor in (names or {}).items()
@@ -295,7 +294,7 @@ def graph_of(output: Tensor, names: Mapping[str, Any] | None = None, told: Itera
     calls = {event.serial: event for event in told if isinstance(event, events.OpCalled)}
     values = _known_values(order) | {s: t.innermost() for s, (_, t) in bound.items()} | {root[0]: output.innermost()}
     builder = _FromRecords({s: name for s, (name, _) in bound.items()}, calls, values)
-    for one in sorted([*leaves.values(), *order], key=lambda r: r[0]):
+    for one in order:
         builder.add(one)
     name = builder.nodes[builder.ids[root[0]]].name or "graph"
     inputs = tuple(node.id for node in builder.nodes if node.kind == "input")
@@ -306,7 +305,8 @@ def _known_values(order: Sequence[Record]) -> dict[int, Any]:
     """The values that records kept for backward, by the serial number of the record that made them."""
     known: dict[int, Any] = {}
     for serial, op, parents, saved, _, _ in order:
-        assert op is not None
+        if op is None:
+            continue
         makers = dict(zip(op.inputs, parents, strict=True)) | {"out": (serial,)}
         for name, value in zip(op.saved_names, saved, strict=True):
             maker = makers.get(name)

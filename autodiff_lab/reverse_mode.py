@@ -3,66 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import backend, events, ops
-from .bindings import as_value, at_level, dtype_of, readings
+from .bindings import as_value, at_level, dtype_of, readings, shape_of
 from .tensors import Level, Record, Tensor, leaf_record, require_floating
 from .trees import flatten
+
+if TYPE_CHECKING:
+    from .operators import Op
 
 # ------------------------------------------------------------------------------------------------------------ the sweep
 
 
-def backward_order(root: Record) -> list[Record]:
-    """Every record that the root was computed from, earliest first; read from the end, each comes after all its consumers.
+def backward_order(*roots: Record) -> list[Record]:
+    """Every record that the roots were computed from, leaves too, earliest first.
 
-    A record's serial number is larger than those of its inputs, so sorting by it is a topological order. Each record is in the
-    list once, however many paths lead to it, and nothing here recurses.
+    Read from its end, each record comes after all its consumers: a record's serial number is larger than those of its inputs,
+    so sorting by it is a topological order. Each record is in the list once, however many paths lead to it, and nothing here
+    recurses.
     """
-    if root[1] is None:
-        return []
-    found = {root[0]: root}
-    stack = [root]
+    found = {root[0]: root for root in roots}
+    stack = list(found.values())
     while stack:
         for parent in stack.pop()[2]:
-            if parent is not None and parent[0] not in found and parent[1] is not None:
+            if parent is not None and parent[0] not in found:
                 found[parent[0]] = parent
                 stack.append(parent)
     return [found[serial] for serial in sorted(found)]
 
 
-def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | None = None) -> dict[int, Any]:
-    """Send cotangents backwards through the records in ``order`` (consumed from its end); what is left belongs to the leaves.
+def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | None = None) -> list[tuple[Record, Any]]:
+    """Send cotangents backwards through the records in ``order``, and give each leaf that they reach with its gradient.
 
-    ``level`` is given when the sweep itself is to be recorded (``create_graph``): saved values are then turned back into the
-    Tensors of that level that they were.
+    ``order`` is consumed from its end, so that a record which nobody else holds is freed when its rules have run.
+    ``cotangents`` holds the seeds, by serial number. ``level`` is given when the sweep itself is to be recorded
+    (``create_graph``): saved values are then turned back into the Tensors of that level that they were.
     """
     context = events.context.get()
     watcher = None if context is None else _Watcher(context, order)
+    reached: list[tuple[Record, Any]] = []
     while order:
         record = order.pop()
         serial, op, parents, saved, attributes, operands = record
-        assert op is not None
-        g = cotangents.pop(serial, None)
-        if g is None:  # its only consumers sent nothing here
+        if serial not in cotangents:  # no consumer sent anything here
             continue
-        if level is not None:
-            saved = _recorded(record, level)
-        with nullcontext() if watcher is None else watcher.rule(record, g):
-            contributions = op.pull(g, parents, saved, attributes)
+        g = cotangents.pop(serial)
+        if op is None:
+            reached.append((record, g))
+            continue
+        try:
+            if level is not None:
+                saved = _recorded(record, level)
+            run_rules = op.pull if watcher is None else watcher.watched_pull(record)
+            contributions = run_rules(g, parents, saved, attributes)
             if operands is not None:
-                contributions = tuple(fit_cotangents(contributions, operands, op.elementwise))
-            for place, contribution in enumerate(contributions):
-                if contribution is not None:
-                    into = parents[place][0]
-                    before = cotangents.get(into)
-                    total = cotangents[into] = contribution if before is None else accumulate(before, contribution)
+                contributions = fit_cotangents(contributions, operands, op.elementwise)
+            for argument, parent, contribution in zip(op.inputs, parents, contributions, strict=True):
+                if parent is not None:
+                    into, total = parent[0], contribution
+                    if into in cotangents:
+                        total = accumulate(cotangents[into], contribution)
+                    elif contribution is None:
+                        raise TypeError("a gradient rule gave None; a rule returns the cotangent of its input")
+                    cotangents[into] = total
                     if watcher is not None:
-                        watcher.contribution(record, place, g, contribution, total)
-    return cotangents
+                        watcher.tell_contribution(record, argument, into, g, contribution, total)
+            if watcher is not None:
+                watcher.tell_released(record)
+        except Exception as error:
+            error.add_note(f"This happened in reverse mode, in the gradient rules of {op.name}: {_rule_names(op)}.")
+            raise
+    return reached
+
+
+def _rule_names(op: Op) -> str:
+    return ", ".join(rule.__name__ for rule in op.vjp_rules.values()) or "it has none"
 
 
 def accumulate(total: Any, contribution: Any) -> Any:
@@ -70,7 +88,7 @@ def accumulate(total: Any, contribution: Any) -> Any:
     return total + contribution
 
 
-def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> list[Any]:
+def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> tuple[Any, ...]:
     """Bring each contribution to the shape and dtype of its operand: sum over broadcast axes, cast between float widths."""
     fitted = list(contributions)
     for place, (g, operand) in enumerate(zip(contributions, operands, strict=True)):
@@ -80,7 +98,7 @@ def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elemen
         if elementwise and g.shape != shape:
             g = ops.sum_to(g, shape=shape)
         fitted[place] = g if g.dtype == dtype else ops.astype(g, dtype=dtype)
-    return fitted
+    return tuple(fitted)
 
 
 def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
@@ -101,41 +119,52 @@ class _Watcher:
         self.tell = context.receiver
         self.recorder = context.recorder
         self.arrived: dict[int, int] = {}
+        self.local: dict[str, Any] = {}
         self.last_reader: dict[int, tuple[int, str]] = {}
         if self.tell is not None:
-            for record in order:  # earliest first: the sweep reaches the earliest reader last
+            for record in order:  # earliest first: the sweep reaches the earliest reader of a value last
                 for name, value in _saved_arrays(record):
                     self.last_reader.setdefault(id(value), (record[0], name))
 
-    def rule(self, record: Record, g: Any) -> Any:
-        """The context in which a record's rules run: in phase backward, on behalf of the forward node."""
-        if self.tell is not None:
-            assert record[1] is not None
-            self.tell(events.CotangentComplete(record[0], record[1].name, g))
-        if self.recorder is None:
-            return events.switched(phase="backward")
-        return self.recorder.running_rule(record, g)
+    def watched_pull(self, record: Record) -> Callable[..., tuple[Any, ...]]:
+        """The op's ``pull``, told, and run so that what it records is in phase backward and belongs to the forward node."""
+        serial, op = record[0], record[1]
+        assert op is not None
 
-    def contribution(self, record: Record, place: int, upstream: Any, contribution: Any, total: Any) -> None:
-        """Tell one contribution, and which saved values are now free."""
+        def pull(g: Any, *rest: Any) -> tuple[Any, ...]:
+            if self.tell is not None:
+                self.tell(events.CotangentComplete(serial, op.name, g))
+                self.local = {}
+                if op.elementwise:
+                    with events.switched(receiver=None, recorder=None):
+                        self.local = dict(zip(op.inputs, op.pull(ops.ones_like(g), *rest), strict=True))
+            running = events.backward_phase() if self.recorder is None else self.recorder.running_rule(record, g)
+            with running:
+                return op.pull(g, *rest)
+
+        return pull
+
+    def tell_contribution(
+        self, record: Record, argument: str, into: int, upstream: Any, contribution: Any, total: Any
+    ) -> None:
+        """Tell what one rule sent along one edge, and the sum that it was added to."""
         if self.tell is None:
             return
-        serial, op, parents, saved, attributes, _ = record
+        op = record[1]
         assert op is not None
-        argument, into = op.inputs[place], parents[place][0]
         self.arrived[into] = self.arrived.get(into, 0) + 1
-        local = None
-        if op.elementwise:
-            with events.switched(receiver=None, recorder=None):
-                local = op.pull(ops.ones_like(upstream), parents, saved, attributes)[place]
-        self.tell(events.ContributionAdded(
-            serial, into, argument, op.vjp_rules[argument].__name__, upstream, local, contribution, total, self.arrived[into],
-            op.vjp_needs(argument),
-        ))  # fmt: skip
-        if place == max(i for i, parent in enumerate(parents) if parent is not None):
+        rule, used = op.vjp_rules[argument].__name__, op.vjp_needs(argument)
+        local, count = self.local.get(argument), self.arrived[into]
+        self.tell(
+            events.ContributionAdded(record[0], into, argument, rule, upstream, local, contribution, total, count, used)
+        )
+
+    def tell_released(self, record: Record) -> None:
+        """Tell which saved values no later rule of this sweep reads."""
+        if self.tell is not None:
             for name, value in _saved_arrays(record):
-                if self.last_reader.get(id(value)) == (serial, name):
-                    self.tell(events.SavedValueReleased(serial, name, int(value.nbytes)))
+                if self.last_reader.get(id(value)) == (record[0], name):
+                    self.tell(events.SavedValueReleased(record[0], name, int(value.nbytes)))
 
 
 def _saved_arrays(record: Record) -> list[tuple[str, Any]]:
@@ -176,33 +205,21 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
     tell = None if context is None else context.receiver
     if tell is not None:
         tell(events.SweepStarted(root[0], seed))
+    owned = _Owned(seed)
     if create_graph:
-        seed = seed if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
-        cotangents = run_sweep(backward_order(root), {root[0]: seed}, output._level)
-    else:
-        cotangents = run_sweep(backward_order(root), {root[0]: seed})
-    leaves = _leaves(root)
+        seed = cotangent if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
     result = []
-    owned = _Owned(cotangent, output._data)
-    for serial, gradient in cotangents.items():
-        leaf = leaves[serial]
-        if gradient.shape != leaf[5].shape:
+    for leaf, gradient in run_sweep(backward_order(root), {root[0]: seed}, output._level if create_graph else None):
+        if shape_of(gradient) != leaf[5].shape:
             raise ValueError(
-                f"the gradient that reached leaf {leaf[5].name or serial} has shape {gradient.shape}, but the leaf has "
-                f"{leaf[5].shape}: a gradient rule on the way gives the wrong shape; check the rules with a numerical gradient"
+                f"the gradient that reached leaf {leaf[5].name or leaf[0]} has shape {shape_of(gradient)}, but the leaf has "
+                f"{leaf[5].shape}: a gradient rule on the way gives the wrong shape; check the rules by finite differences"
             )
-        gradient = owned.own(gradient)
-        if tell is not None:
-            tell(events.LeafReached(serial, gradient))
-        result.append((leaf, gradient))
+        result.append((leaf, owned.own(gradient)))
+    if tell is not None:
+        for leaf, gradient in result:
+            tell(events.LeafReached(leaf[0], gradient))
     return result
-
-
-def _leaves(root: Record) -> dict[int, Record]:
-    """The leaf records below a root, by serial number."""
-    if root[1] is None:
-        return {root[0]: root}
-    return {p[0]: p for record in backward_order(root) for p in record[2] if p is not None and p[1] is None}
 
 
 def _seed(output: Tensor, cotangent: Any) -> Any:
@@ -390,23 +407,15 @@ def _pulled_back(roots: list[tuple[Record, Any]], inputs: Sequence[Tensor]) -> l
     for serial, seed in [(record[0], seed) for record, seed in roots]:
         cotangents[serial] = accumulate(cotangents[serial], seed) if serial in cotangents else seed
     owned = _Owned(*cotangents.values(), *(leaf._data for leaf in inputs))
-    order = _merged_order([record for record, _ in roots])
+    order = backward_order(*(record for record, _ in roots))
     roots.clear()
-    found = run_sweep(order, cotangents)
+    found = {leaf[0]: gradient for leaf, gradient in run_sweep(order, cotangents)}
     gradients = [found.get(leaf._history[0]) for leaf in inputs]
     with events.backward_phase():
         return [
             ops.zeros_like(leaf._data) if gradient is None else owned.own(gradient)
             for leaf, gradient in zip(inputs, gradients, strict=True)
         ]
-
-
-def _merged_order(roots: Sequence[Record]) -> list[Record]:
-    """The backward order of several outputs together."""
-    if len(roots) == 1:
-        return backward_order(roots[0])
-    found = {record[0]: record for root in roots for record in backward_order(root)}
-    return [found[serial] for serial in sorted(found)]
 
 
 def _name(f: Callable[..., Any]) -> str:
