@@ -61,16 +61,17 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
             contributions = run_rules(g, parents, saved, attributes)
             if operands is not None:
                 contributions = fit_cotangents(contributions, operands, op.elementwise)
-            for argument, parent, contribution in zip(op.inputs, parents, contributions, strict=True):
+            for place, parent in enumerate(parents):
                 if parent is not None:
-                    into, total = parent[0], contribution
+                    into, contribution = parent[0], contributions[place]
+                    total = contribution
                     if into in cotangents:
                         total = accumulate(cotangents[into], contribution)
                     elif contribution is None:
                         raise TypeError("a gradient rule gave None; a rule returns the cotangent of its input")
                     cotangents[into] = total
                     if watcher is not None:
-                        watcher.tell_contribution(record, argument, into, g, contribution, total)
+                        watcher.tell_contribution(record, place, into, g, contribution, total)
             if watcher is not None:
                 watcher.tell_released(record)
         except Exception as error:
@@ -145,13 +146,14 @@ class _Watcher:
         return pull
 
     def tell_contribution(
-        self, record: Record, argument: str, into: int, upstream: Any, contribution: Any, total: Any
+        self, record: Record, place: int, into: int, upstream: Any, contribution: Any, total: Any
     ) -> None:
         """Tell what one rule sent along one edge, and the sum that it was added to."""
         if self.tell is None:
             return
         op = record[1]
         assert op is not None
+        argument = op.inputs[place]
         self.arrived[into] = self.arrived.get(into, 0) + 1
         rule, used = op.vjp_rules[argument].__name__, op.vjp_needs(argument)
         local, count = self.local.get(argument), self.arrived[into]
