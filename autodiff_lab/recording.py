@@ -144,14 +144,17 @@ class Recorder:
             self.nodes[node.id], saved=tuple(dict.fromkeys((*self.nodes[node.id].saved, *saved)))
         )
 
-    def running_rule(self, record: Record, g: Any) -> AbstractContextManager[Any]:
-        """The context of a record's gradient rules: their nodes belong to the forward node, and ``g`` is its cotangent."""
-        origin = self._node_of.get(record[0])
+    def backward_of(self, serial: int, cotangent: Any) -> AbstractContextManager[Any]:
+        """The context of what backward computes for a record: its nodes belong to the record's node, the forward one.
+
+        The node of the record's complete cotangent, where one is given, gets the forward node's name with a ∂.
+        """
+        origin = self._node_of.get(serial)
         if origin is None:
             return events.switched(phase="backward")
-        node, cotangent = self.nodes[origin], _symbol_below(g)
-        if cotangent is not None and not self.nodes[cotangent.id].name and node.name:
-            self.nodes[cotangent.id] = replace(self.nodes[cotangent.id], name=f"∂{node.name}")
+        node, symbol = self.nodes[origin], _symbol_below(cotangent)
+        if symbol is not None and not self.nodes[symbol.id].name and node.name:
+            self.nodes[symbol.id] = replace(self.nodes[symbol.id], name=f"∂{node.name}")
         return events.switched(phase="backward", origin=origin, scope=node.scope)
 
     def freeze(self, result: Any, inputs: Sequence[Symbol], name: str) -> Graph:

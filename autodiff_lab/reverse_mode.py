@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,8 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
                     into, contribution = parent[0], contributions[place]
                     total = contribution
                     if into in cotangents:
-                        total = accumulate(cotangents[into], contribution)
+                        add_up = accumulate if watcher is None else watcher.accumulating_at(into)
+                        total = add_up(cotangents[into], contribution)
                     elif contribution is None:
                         raise TypeError("a gradient rule gave None; a rule returns the cotangent of its input")
                     cotangents[into] = total
@@ -139,11 +141,23 @@ class _Watcher:
                 if op.elementwise:
                     with events.switched(receiver=None, recorder=None):
                         self.local = dict(zip(op.inputs, op.pull(ops.ones_like(g), *rest), strict=True))
-            running = events.backward_phase() if self.recorder is None else self.recorder.running_rule(record, g)
-            with running:
-                return op.pull(g, *rest)
+            with self._on_behalf_of(serial, g):
+                contributions = op.pull(g, *rest)
+                return contributions if record[5] is None else fit_cotangents(contributions, record[5], op.elementwise)
 
         return pull
+
+    def accumulating_at(self, into: int) -> Callable[[Any, Any], Any]:
+        """``accumulate``, where what it records belongs to the node that receives."""
+
+        def accumulate_there(total: Any, contribution: Any) -> Any:
+            with self._on_behalf_of(into):
+                return accumulate(total, contribution)
+
+        return accumulate_there
+
+    def _on_behalf_of(self, serial: int, cotangent: Any = None) -> AbstractContextManager[Any]:
+        return events.backward_phase() if self.recorder is None else self.recorder.backward_of(serial, cotangent)
 
     def tell_contribution(
         self, record: Record, place: int, into: int, upstream: Any, contribution: Any, total: Any

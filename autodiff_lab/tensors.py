@@ -181,7 +181,7 @@ class Tensor:
         """A copy of the value as a NumPy array, which may be changed freely."""
         value = self.innermost()
         if hasattr(value, "is_symbol"):
-            raise TypeError("numpy: a symbol has no value; while a graph is recorded only shapes and dtypes are known")
+            value.numpy()  # says why a symbol has no numbers
         return np.array(backend.to_numpy(value))
 
     def item(self) -> Any:
