@@ -380,6 +380,7 @@ def stop(number: int, frame: object) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background process may have it ignored
     signal.signal(signal.SIGTERM, stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
