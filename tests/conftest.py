@@ -1,7 +1,8 @@
-"""What every test has: a registry in which the ops that a test registers are gone after it."""
+"""What holds for every test: its ops are gone after it, and where nobody looks (CI=true) a skip is a failure, GPU aside."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -16,3 +17,18 @@ def ops_of_a_test_are_its_own() -> Iterator[None]:
     yield
     registry._ops.clear()
     registry._ops.update(before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    expected_failure = hasattr(report, "wasxfail")
+    if (
+        os.environ.get("CI") == "true"
+        and report.skipped
+        and not expected_failure
+        and not item.get_closest_marker("gpu")
+    ):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    return report
