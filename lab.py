@@ -281,7 +281,7 @@ def steps(python: Path, fast: bool) -> list[Step]:
         Step("types", (*module, "mypy")),
     ]
     if not (ROOT / "node_modules" / "typescript").exists():
-        found.append(Step("browser tools", (npm or "npm", "ci", "--no-audit", "--no-fund"), no_node))
+        found.append(Step("node packages", (npm or "npm", "ci", "--no-audit", "--no-fund"), no_node))
     found += [
         Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
         Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
