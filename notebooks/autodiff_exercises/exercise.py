@@ -1,0 +1,153 @@
+"""What an exercise is: a function to write, cases to call it on, a property that tells right, and misconceptions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from .worker import Attempt, NotPlain
+
+BEGIN, END = "    ### BEGIN SOLUTION", "    ### END SOLUTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call of the student's function: its arguments, how to type them, and the check that it belongs to."""
+
+    check: str  # what is looked at: "a value used twice"
+    arguments: tuple[Any, ...]
+    expression: str  # the arguments as a student can type them
+
+
+def case(check: str, expression: str) -> Case:
+    """The case whose arguments are what the expression says.
+
+    >>> case("two numbers", "1, [2]").arguments
+    (1, [2])
+    """
+    return Case(check, eval(f"({expression},)"), expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An attempt that is not right, beside its case."""
+
+    case: Case
+    attempt: Attempt
+
+    @property
+    def answer(self) -> Any:
+        """What the function returned; None where it failed."""
+        return self.attempt.answer
+
+    @property
+    def failure(self) -> str:
+        """The class of the exception that ended the call; empty where it returned."""
+        return self.attempt.failure.kind if self.attempt.failure else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Misconception:
+    """A belief that explains wrong answers. Its message says what is so instead, without a test or an answer.
+
+    ``explains`` is given every wrong attempt, the smallest case first. It looks for a property of the answers, so that
+    it knows the misconception also in a solution that nobody has thought of.
+    """
+
+    name: str
+    message: str
+    explains: Callable[[Sequence[Wrong]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """A function to write, and all that is needed to teach and check it. The exercise is named after the function.
+
+    ``cases`` are made from a seeded random source, the smallest first; the flag asks for the larger ones that mark a
+    submission. ``accepts`` is a property of arguments and answer, never one stored answer. The first misconception that
+    explains the wrong attempts is told, so the last one explains everything.
+    """
+
+    lesson: str
+    statement: str  # Markdown
+    hints: tuple[str, str, str]
+    solution: Callable[..., Any]
+    alternatives: tuple[Callable[..., Any], ...]
+    wrong: tuple[tuple[Callable[..., Any], str], ...]  # each with the name of its misconception
+    misconceptions: tuple[Misconception, ...]
+    cases: Callable[[Random, bool], Iterable[Case]]
+    accepts: Callable[..., bool]  # (answer, *arguments)
+    seconds: float = 5.0
+
+    @property
+    def name(self) -> str:
+        """The name of the function that the student writes."""
+        return self.solution.__name__
+
+    def is_right(self, case: Case, attempt: Attempt) -> bool:
+        """Whether this attempt answered, left its arguments as they were, and has the property."""
+        if attempt.failure or attempt.changed_arguments or isinstance(attempt.answer, NotPlain):
+            return False
+        return self.accepts(attempt.answer, *case.arguments)
+
+    def misconception(self, wrong: Sequence[Wrong]) -> Misconception:
+        """The first misconception that explains these attempts."""
+        return next(one for one in self.misconceptions if one.explains(wrong))
+
+    @property
+    def starter(self) -> str:
+        """The solution's first lines with its body taken out: what the student begins with."""
+        head, _body = self._source()
+        return f'{head}\n    raise NotImplementedError("write {self.name} here")'
+
+    @property
+    def solved(self) -> str:
+        """The solution's source."""
+        return "\n".join(self._source())
+
+    @property
+    def solved_between_marks(self) -> str:
+        """The solution's source with the marks that nbgrader takes it out by."""
+        head, body = self._source()
+        return "\n".join((head, BEGIN, body, END))
+
+    def _source(self) -> tuple[str, str]:
+        """Signature with docstring, and body."""
+        source = textwrap.dedent(inspect.getsource(self.solution)).rstrip()
+        function = ast.parse(source).body[0]
+        assert isinstance(function, ast.FunctionDef)
+        start = function.body[1].lineno - 1  # the first statement after the docstring
+        lines = source.splitlines()
+        return "\n".join(lines[:start]), "\n".join(lines[start:])
+
+
+# ------------------------------------------------------------------------- misconceptions that any function can show
+
+RECURSION = Misconception(
+    "recursion",
+    "Your function calls itself for every operation of the longest path, if it comes to an end at all, and Python "
+    "allows about 1,000 calls inside each other. Real graphs are deeper. Keep your own list of what waits, and "
+    "loop.",
+    lambda wrong: all(one.failure == "RecursionError" for one in wrong),
+)
+CHANGED_ARGUMENTS = Misconception(
+    "changes its argument",
+    "Your function changes what it was given. Whoever calls it still needs that: work on a copy.",
+    lambda wrong: any(one.attempt.changed_arguments for one in wrong),
+)
+RETURNS_NOTHING = Misconception(
+    "returns nothing",
+    "Your function returns None. It may lack a `return` at its end, or return what a method such as `append` or "
+    "`reverse` gives, which is None.",
+    lambda wrong: not wrong[0].failure and wrong[0].answer is None,
+)
+STOPS_WITH_ERROR = Misconception(
+    "stops with an error",
+    "Your function stopped with an error before it gave an answer.",
+    lambda wrong: bool(wrong[0].failure),
+)

@@ -1,0 +1,94 @@
+"""hint, solution and progress: help in small doses, and where a student stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from . import progress_file
+from .outcomes import MARKS, Message
+from .progress_file import Record
+from .registry import EXERCISES, exercise_named
+
+Named = str | Callable[..., Any]
+
+
+def hint(exercise: Named) -> Message:
+    """The next of three hints; after the third, the third again.
+
+    >>> print(hint("topological_order").heading)
+    Hint 1 of 3 for topological_order
+    """
+    asked = exercise_named(exercise)
+    record, note = progress_file.update(
+        asked.name, lambda before: replace(before, hints=min(before.hints + 1, len(asked.hints)))
+    )
+    heading = f"Hint {record.hints} of {len(asked.hints)} for {asked.name}"
+    return Message(heading, (asked.hints[record.hints - 1],), notes=(note,))
+
+
+def solution(exercise: Named, *, really: bool = False) -> Message:
+    """One solution of many, for whoever asks twice: with ``really=True``.
+
+    >>> print(solution("topological_order").heading)
+    The solution of topological_order is one step away
+    """
+    asked = exercise_named(exercise)
+    if not really:
+        left = len(asked.hints) - progress_file.records()[0].get(asked.name, Record()).hints
+        hints = f"{left} of your hints are unread: hint({asked.name!r}). " if left else ""
+        return Message(
+            f"The solution of {asked.name} is one step away",
+            (f"{hints}An answer that you found stays with you longer. To see ours all the same:",),
+            f"solution({asked.name!r}, really=True)",
+        )
+    _record, note = progress_file.update(asked.name, lambda before: replace(before, solution_seen=True))
+    others = f"One way of {len(asked.alternatives) + 1} that we know; yours may differ and be as right."
+    return Message(f"A solution of {asked.name}", (), asked.solved, others, (note,))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Every exercise with what is remembered of it."""
+
+    records: tuple[tuple[str, str, Record], ...]  # lesson, exercise, record
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{_state(record)}  {exercise}  ({lesson}; {_effort(record)})" for lesson, exercise, record in self.records
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in ("Exercise", "Lesson", "State", "So far"))
+        rows = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells) + "</tr>"
+            for cells in (
+                (exercise, lesson, _state(record), _effort(record)) for lesson, exercise, record in self.records
+            )
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def progress() -> Progress:
+    """Where you stand: every exercise with its state, checks and hints."""
+    known, note = progress_file.records()
+    rows = tuple((one.lesson, one.name, known.get(one.name, Record())) for one in EXERCISES.values())
+    return Progress(rows, tuple(text for text in (note, f"Kept in {progress_file.path()}") if text))
+
+
+def _state(record: Record) -> str:
+    return f"{MARKS.get(record.state, ('?', ''))[0]} {record.state}"
+
+
+def _effort(record: Record) -> str:
+    seen = ", solution seen" if record.solution_seen else ""
+    return f"{_count(record.checks, 'check')}, {_count(record.hints, 'hint')}{seen}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

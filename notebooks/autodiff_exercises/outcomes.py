@@ -1,0 +1,103 @@
+"""What a check, a hint and a progress report say, as text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+Verdict = Literal["not attempted", "wrong", "could not be checked", "right"]
+
+MARKS: dict[str, tuple[str, str]] = {  # a sign beside the colour, and the colour of the bar
+    "not attempted": ("○", "var(--jp-border-color1, #888)"),
+    "wrong": ("✗", "var(--jp-error-color1, #c62828)"),
+    "could not be checked": ("?", "var(--jp-warn-color1, #b26a00)"),
+    "right": ("✓", "var(--jp-success-color1, #2e7d32)"),
+}
+
+CALL_THAT_FAILED = "The smallest input on which it happened; run it in a cell of its own:"
+CALL_WITHOUT_END = "This call did not come back:"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A heading and paragraphs, with a coloured bar in a notebook; code stands in lines of its own."""
+
+    heading: str
+    paragraphs: tuple[str, ...] = ()
+    code: str = ""
+    after_code: str = ""
+    notes: tuple[str, ...] = ()
+    colour: str = "var(--jp-brand-color1, #1565c0)"
+
+    def __str__(self) -> str:
+        code = "\n".join("    " + line for line in self.code.splitlines())
+        return "\n".join(part for part in (self.heading, *self.paragraphs, code, self.after_code, *self.notes) if part)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<strong>{escape(self.heading)}</strong>"]
+        parts += [f"<p style='margin:.4em 0'>{escape(text)}</p>" for text in self.paragraphs]
+        if self.code:
+            parts.append(f"<pre style='margin:.4em 0;white-space:pre-wrap'>{escape(self.code)}</pre>")
+        parts += [f"<p style='margin:.4em 0'>{escape(self.after_code)}</p>"] if self.after_code else []
+        parts += [
+            f"<p style='margin:.4em 0;color:var(--jp-ui-font-color2, #666)'>{escape(text)}</p>" for text in self.notes
+        ]
+        style = f"border-left:4px solid {self.colour};padding:.3em .9em;max-width:46em;line-height:1.45"
+        return f"<div role='status' style='{style}'>{''.join(parts)}</div>"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. ``verdict`` is one of four; ``right`` says whether it is the best of them.
+
+    ``misconception`` names the belief behind a wrong answer, ``example`` is a call that shows it, ``returned`` what the
+    student's function made of that call, ``why`` the reason why something could not be checked.
+    """
+
+    exercise: str
+    verdict: Verdict
+    checks: tuple[
+        tuple[str, bool | None], ...
+    ] = ()  # each visible check: passed, failed, or None where it was not reached
+    misconception: str = ""
+    message: str = ""
+    why: str = ""
+    example: str = ""
+    returned: str = ""
+    notes: tuple[str, ...] = ()
+    marking: bool = False  # these were the checks of a submission, not the visible ones
+
+    @property
+    def right(self) -> bool:
+        """Whether every check passed."""
+        return self.verdict == "right"
+
+    def __repr__(self) -> str:
+        return str(self._message())
+
+    def _repr_html_(self) -> str:
+        return self._message()._repr_html_()
+
+    def _message(self) -> Message:
+        sign, colour = MARKS[self.verdict]
+        heading = f"{sign} {self.exercise}: {self.verdict}"
+        heading += f" ({self.misconception})" if self.misconception else ""
+        why = self.why[:1].upper() + self.why[1:]
+        before_code = "" if not self.example else CALL_THAT_FAILED if self.verdict == "wrong" else CALL_WITHOUT_END
+        said = tuple(text for text in (self.message, f"{why}." if why else "", before_code) if text)
+        return Message(heading, said, self.example, self.returned, (*self._count(), *self.notes), colour)
+
+    def _count(self) -> Sequence[str]:
+        if not self.checks:
+            return ()
+        passed = sum(result is True for _name, result in self.checks)
+        kind, more = ("", "") if self.marking else (" visible", "; more run on submission")
+        lines = [f"{passed} of {len(self.checks)}{kind} checks passed{more}."]
+        for result, word in ((False, "Failed"), (None, "Not reached")):
+            names = [name for name, found in self.checks if found is result]
+            lines += [f"{word}: {', '.join(names)}."] if names else []
+        return lines

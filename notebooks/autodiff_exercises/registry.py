@@ -1,0 +1,27 @@
+"""Every exercise of every lesson, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from . import computation_graph
+from .exercise import Exercise
+
+LESSONS = (computation_graph,)
+EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
+
+
+def exercise_named(which: str | Callable[..., Any]) -> Exercise:
+    """The exercise with this name, or that the function of this name answers.
+
+    >>> exercise_named("topological_order").lesson
+    '10_computation_graph'
+    """
+    name = which if isinstance(which, str) else getattr(which, "__name__", type(which).__name__)
+    if name in EXERCISES:
+        return EXERCISES[name]
+    near = difflib.get_close_matches(name, EXERCISES, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"no exercise is called {name!r}; there are: {', '.join(EXERCISES)}.{guess}")

@@ -1,0 +1,157 @@
+"""Running a student's function in a process of its own, so that no loop, crash or flood reaches the notebook.
+
+Every check has a fresh process; the next one is started meanwhile, so that a check finds it warm. A process that is
+late ends with whatever it started. A waiting process ends by itself when the notebook does: its standard input closes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped]
+
+from .worker import Attempt, attempt, received
+
+SECONDS = 5.0
+GRACE = 15.0  # seconds beyond the limit in which a process starts on a crowded machine, or ends late
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came back from the calls, and what stopped them early."""
+
+    attempts: tuple[Attempt, ...]
+    stopped: str = ""  # why the calls after these gave nothing
+    note: str = ""  # a limit of this run that the student should know
+
+
+def run(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], seconds: float = SECONDS) -> Run:
+    """Call the function once for each case, in order, within ``seconds`` for all of them together.
+
+    >>> [one.answer for one in run(len, [([1, 2],), ([],)]).attempts]
+    [2, 0]
+    """
+    try:
+        pickled = cloudpickle.dumps(function)
+    except Exception as error:
+        return _run_here(function, cases, error)
+    code = getattr(function, "__code__", None)
+    return _run_there(pickled, cases, seconds, code.co_filename if code else "")
+
+
+def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], error: Exception) -> Run:
+    note = (
+        f"Your function uses something that cannot be sent to another process ({type(error).__name__}: "
+        f"{str(error)[:120]}), so it ran inside this notebook, without a time limit."
+    )
+    attempts = []
+    for number, arguments in enumerate(cases):
+        attempts.append(attempt(function, number, arguments))
+        failure = attempts[-1].failure
+        if failure and failure.kind == "KeyboardInterrupt":  # the student's own: there is no other way to stop here
+            return Run(tuple(attempts[:-1]), "you interrupted it", note)
+    return Run(tuple(attempts), note=note)
+
+
+def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float, file: str) -> Run:
+    process = _take()
+    try:
+        written, complaint = process.communicate(pickle.dumps((pickled, list(cases), seconds)), seconds + GRACE)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        written, complaint = _remains(process)
+    except BaseException:
+        _close(process)
+        raise
+    finally:
+        _warm_up()
+    _kill(process)  # what the student's code may have started
+    attempts = tuple(received(written))
+    if attempts and attempts[-1].number < 0:
+        return Run((), f"your function could not be loaded in the process for checks ({attempts[-1].failure})")
+    if len(attempts) == len(cases):
+        return Run(attempts)
+    return Run(attempts, _how_it_ended(process.returncode, complaint.decode(errors="replace"), seconds, file))
+
+
+def _how_it_ended(code: int, complaint: str, seconds: float, file: str) -> str:
+    lines = re.findall(
+        rf'File "(?:<dynamic-code>|{re.escape(file)})", line (\d+)', complaint
+    )  # cloudpickle's name, or its own
+    place = f", in line {lines[0]} of the cell or file that defines it" if lines else ""
+    if complaint.startswith("Timeout") or (code < 0 and not complaint):  # the watchdog's word, or killed after it
+        return f"your function was still running after {seconds:g} seconds{place}"
+    if "atal" in complaint[:40]:  # "Fatal Python error", "Windows fatal exception"
+        return f"Python itself crashed in your function{place} ({complaint.splitlines()[0]})"
+    if complaint.strip():
+        return f"the process for checks did not start ({complaint.strip().splitlines()[-1]})"
+    return f"your function ended the whole of Python (exit code {code})"
+
+
+def _remains(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a killed process had written; nothing where a grandchild still holds the pipe."""
+    try:
+        return process.communicate(timeout=1)
+    except subprocess.TimeoutExpired:
+        return b"", b""
+
+
+# ---------------------------------------------------------------------------------------------------- the warm process
+
+_waiting: list[subprocess.Popen[bytes]] = []
+
+
+def _take() -> subprocess.Popen[bytes]:
+    while _waiting:
+        process = _waiting.pop()
+        if process.poll() is None:
+            return process
+        _close(process)
+    return _start()
+
+
+def _warm_up() -> None:
+    if not _waiting:
+        _waiting.append(_start())
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from autodiff_exercises.worker import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+        start_new_session=True,  # an interrupt of the notebook stays with the notebook; ignored on Windows
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the process and, where there are process groups, everything that it started."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    _kill(process)
+    _remains(process)
+
+
+@atexit.register
+def _close_all() -> None:
+    while _waiting:
+        _close(_waiting.pop())
