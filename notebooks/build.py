@@ -1,9 +1,9 @@
 """Makes the notebooks from the lessons' sources: ``python notebooks/build.py``.
 
-A source is a Python file in the percent format. Its docstring is for whoever reads the source; the cells follow. An empty
-cell ``# %% exercise="NAME"`` stands for an exercise: its statement, its answer and its check. Each source gives two
-editions: the students', with a starter as the answer, in ``notebooks/lessons``, which is all that JupyterLab shows; and the
-instructor's, with the solution between nbgrader's marks, in ``build/instructor``.
+A source is a Python file in the percent format: a docstring for whoever reads it, then the cells. An empty cell
+``# %% exercise="NAME"`` stands for an exercise: its statement, its answer and its check. Each source gives two editions.
+The students', with a starter as the answer, goes to ``notebooks/lessons``, which is all that JupyterLab shows; the
+instructor's, with the solution between nbgrader's marks, goes to ``build/instructor``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from random import Random
 from typing import Any
 
 import pytest
-
 from autodiff_exercises import check, hint, progress, progress_file, sandbox, solution
 from autodiff_exercises.checking import examine
 from autodiff_exercises.exercise import Exercise
@@ -145,7 +144,7 @@ def test_a_seed_makes_the_same_cases_again_and_another_seed_others(exercise: Exe
     assert expressions(0) == expressions(0) != expressions(1)
 
 
-# ------------------------------------------------------------------------------- wrong solutions that are not shipped
+# ----------------------------------------------------------------------------- wrong solutions that are not shipped
 
 UNSHIPPED = {
     "numbers": "return [0 for node in graph]",
@@ -195,7 +194,7 @@ def defined(source: str, name: str) -> Callable[..., Any]:
     return function
 
 
-# ------------------------------------------------------------------------------------------------ hostile or unlucky code
+# ------------------------------------------------------------------------------------------ hostile or unlucky code
 
 
 def loops(graph: Any) -> Any:
@@ -332,7 +331,7 @@ def is_running(process: int) -> bool:
     return not status.exists() or ") Z " not in status.read_text()
 
 
-# ---------------------------------------------------------------------------------------------------- asking and keeping
+# ---------------------------------------------------------------------------------------------- asking and keeping
 
 
 def test_a_bare_function_and_a_name_with_a_function_find_the_same_exercise() -> None:
@@ -394,9 +393,7 @@ def test_progress_that_cannot_be_saved_is_told_and_the_check_still_counts(
     assert found.right and "could not be saved" in " ".join(found.notes)
 
 
-def test_a_disk_that_fills_up_while_writing_leaves_the_old_file(
-    own_progress: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_leaves_the_old_file(own_progress: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hint("topological_order")
     before = own_progress.read_text()
 

@@ -31,6 +31,7 @@ from autodiff_lab import ops
 #
 # **Predict:** how many nodes will the graph have? Count the values, not the operations.
 
+
 # %%
 def predict(x, w):
     h = x * w
@@ -76,6 +77,7 @@ print(square)
 #
 # **Predict:** how many nodes? Will `h` be drawn twice, since two operations use it?
 
+
 # %%
 def diamond(x):
     h = ops.exp(x)
@@ -91,6 +93,7 @@ aw.GraphView(ad.record(diamond, 0.5))
 # value twenty times.
 #
 # **Predict:** how many nodes does its graph have? How many would it have if every use had a copy of its own?
+
 
 # %%
 def doubled(y, times=20):
@@ -115,6 +118,7 @@ print(len(graph), "nodes in the graph,", f"{copies:,}", "if it were a tree")
 # A node can be computed only when all its inputs are known. A list of all nodes in which **each node stands after all
 # its inputs** is called a *topological order*. In the program below `h` goes two ways: a long one over `t` and `u`, and
 # a short one over `v`.
+
 
 # %%
 def block(x, w):
@@ -222,6 +226,7 @@ print("backward:", x.grad.item())
 #
 # First, what a tensor is: data, a gradient, the tensors it came from, and a function that sends the gradient back.
 
+
 # %%
 class Tensor:
     def __init__(self, data, requires_grad=False):
@@ -234,6 +239,7 @@ class Tensor:
 
 # %% [markdown]
 # Second, the operations. Each makes its result, and leaves with it a closure for later.
+
 
 # %%
 def add(self, other):
@@ -269,6 +275,7 @@ Tensor.__mul__ = mul
 
 # %% [markdown]
 # Third, `backward`. You know the inner function: it is depth-first search, written with recursion.
+
 
 # %%
 def backward(self):
@@ -409,6 +416,7 @@ except TypeError as error:
 #
 # Suppose somebody replaces the search by a simpler one: level by level from the output, *breadth-first*. Each node is
 # visited once, the code is shorter, nothing raises.
+
 
 # %%
 def breadth_first(output):
