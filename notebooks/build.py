@@ -1,7 +1,7 @@
 """Makes the notebooks from the lessons' sources: ``python notebooks/build.py``.
 
 A source is a Python file in the percent format: a docstring for whoever reads it, then the cells. An empty cell
-``# %% exercise="NAME"`` stands for an exercise: its statement, its answer and its check. Each source gives two editions.
+``# %% exercise="NAME"`` stands for an exercise: its statement, answer and check. Each source gives two editions.
 The students', with a starter as the answer, goes to ``notebooks/lessons``, which is all that JupyterLab shows; the
 instructor's, with the solution between nbgrader's marks, goes to ``build/instructor``.
 """
