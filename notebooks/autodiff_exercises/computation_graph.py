@@ -216,12 +216,12 @@ Write `topological_order(graph)`.
 * It must not change `graph`, and it must manage a chain of 5,000 operations in a second.""",
         hints=(
             "Which nodes can go first? Those that have no inputs. Which node may follow? One whose inputs are "
-            "*all* in the list already. Find an order for the diamond with pencil and paper and notice what you "
+            "all in the list already. Find an order for the diamond with pencil and paper and notice what you "
             "keep looking up.",
             "There are two classical ways, and you have stepped through both. Counting: write for each node on how "
             "many inputs it waits, and count down. Depth first: go to the inputs before you write the node down. "
             "Choose one; both need a note of what is done.",
-            'Depth first without recursion: keep a list as a stack, and put *pairs* on it, (node, False) for "look '
+            'Depth first without recursion: keep a list as a stack, and put pairs on it, (node, False) for "look '
             'at its inputs first" and (node, True) for "its inputs are done, write it down". When you take '
             "(node, False) off, put (node, True) back and then its inputs on top. Start such a search from every "
             "node, and skip what has been entered.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -38,16 +39,19 @@ class Message:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<strong>{escape(self.heading)}</strong>"]
-        parts += [f"<p style='margin:.4em 0'>{escape(text)}</p>" for text in self.paragraphs]
+        faint = "color:var(--jp-ui-font-color2, #666)"
+        parts = [f"<strong>{escape(self.heading)}</strong>", *map(_paragraph, self.paragraphs)]
         if self.code:
             parts.append(f"<pre style='margin:.4em 0;white-space:pre-wrap'>{escape(self.code)}</pre>")
-        parts += [f"<p style='margin:.4em 0'>{escape(self.after_code)}</p>"] if self.after_code else []
-        parts += [
-            f"<p style='margin:.4em 0;color:var(--jp-ui-font-color2, #666)'>{escape(text)}</p>" for text in self.notes
-        ]
+        parts += [_paragraph(self.after_code), *(_paragraph(text, faint) for text in self.notes)]
         style = f"border-left:4px solid {self.colour};padding:.3em .9em;max-width:46em;line-height:1.45"
         return f"<div role='status' style='{style}'>{''.join(parts)}</div>"
+
+
+def _paragraph(text: str, style: str = "") -> str:
+    """Safe HTML, with what stands between backticks as code."""
+    marked_up = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return f"<p style='margin:.4em 0;{style}'>{marked_up}</p>" if text else ""
 
 
 @dataclass(frozen=True, slots=True)

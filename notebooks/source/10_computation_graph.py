@@ -12,7 +12,7 @@
 # * say why a graph is not a tree, and why that matters,
 # * put a graph into a *topological order* (拓扑序), with code of your own,
 # * follow a gradient backwards through the graph, contribution by contribution,
-# * say where a small engine breaks that looks right.
+# * find the faults of a small engine that looks right.
 #
 # The lesson takes 60 to 90 minutes. It has one rhythm: **predict**, run, look, check. Make every prediction before
 # you run the cell, on paper if you can. A wrong guess that you notice teaches more than a right one.
@@ -66,8 +66,7 @@ print(graph(2.0, 0.5), graph(3.0, -1.0))
 # **Predict:** in `x * x`, how many nodes are there? How many edges?
 
 # %%
-square = ad.record(lambda x: x * x, 3.0)
-print(square)
+aw.GraphView(ad.record(lambda x: x * x, 3.0))
 
 # %% [markdown]
 # One input, one product, **two** edges: both arrows start at the same node. Remember this little graph. Many faults in
