@@ -71,7 +71,7 @@ def _exercise_cells(exercise: Exercise, edition: Edition) -> Iterator[NotebookNo
     yield new_code_cell(answer, metadata=_nbgrader(name, solution=True))
     hidden = [
         "### BEGIN HIDDEN TESTS",
-        f"assert check({name}, seed={MARKING_SEED}).right",
+        f"assert (found := check({name}, seed={MARKING_SEED})).right, found",
         "### END HIDDEN TESTS",
     ]
     lines = [*(hidden if edition == "instructor" else []), f"check({name})"]

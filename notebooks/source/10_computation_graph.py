@@ -387,7 +387,8 @@ except RecursionError as error:
 
 # %% [markdown]
 # If the check told you about recursion a while ago, you know why. The lab has the same engine with these faults
-# repaired, for plain numbers only: `autodiff_lab.micro`, about a hundred lines. Read it; you know all its parts.
+# repaired, for plain numbers only: `autodiff_lab.micro`, about a hundred lines. Read it, for you know all its parts:
+# `micro??` in a cell of its own shows it. (Write your own order first.)
 
 # %%
 from autodiff_lab import micro
