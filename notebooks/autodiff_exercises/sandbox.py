@@ -64,12 +64,13 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
 
 
 def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float, file: str) -> Run:
-    process = _take()
+    process, late = _take(), False
     try:
         written, complaint = process.communicate(pickle.dumps((pickled, list(cases), seconds)), seconds + GRACE)
     except subprocess.TimeoutExpired:
         _kill(process)
         written, complaint = _remains(process)
+        late = True
     except BaseException:
         _close(process)
         raise
@@ -81,20 +82,26 @@ def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float,
         return Run((), f"your function could not be loaded in the process for checks ({attempts[-1].failure})")
     if len(attempts) == len(cases):
         return Run(attempts)
-    return Run(attempts, _how_it_ended(process.returncode, complaint.decode(errors="replace"), seconds, file))
+    words = complaint.decode(errors="replace")
+    if late or words.startswith("Timeout"):  # the watchdog inside says where; the one here is for when it cannot
+        return Run(attempts, f"your function was still running after {seconds:g} seconds{_place(words, file)}")
+    return Run(attempts, _how_it_ended(process.returncode, words.strip(), _place(words, file)))
 
 
-def _how_it_ended(code: int, complaint: str, seconds: float, file: str) -> str:
-    lines = re.findall(
-        rf'File "(?:<dynamic-code>|{re.escape(file)})", line (\d+)', complaint
-    )  # cloudpickle's name, or its own
-    place = f", in line {lines[0]} of the cell or file that defines it" if lines else ""
-    if complaint.startswith("Timeout") or (code < 0 and not complaint):  # the watchdog's word, or killed after it
-        return f"your function was still running after {seconds:g} seconds{place}"
-    if "atal" in complaint[:40]:  # "Fatal Python error", "Windows fatal exception"
-        return f"Python itself crashed in your function{place} ({complaint.splitlines()[0]})"
-    if complaint.strip():
-        return f"the process for checks did not start ({complaint.strip().splitlines()[-1]})"
+def _place(complaint: str, file: str) -> str:
+    """The student's line in a dump of the stack; cloudpickle gives a notebook's functions a file name of its own."""
+    lines = re.findall(rf'File "(?:<dynamic-code>|{re.escape(file)})", line (\d+)', complaint)
+    return f", in line {lines[0]} of the cell or file that defines it" if lines else ""
+
+
+def _how_it_ended(code: int | None, complaint: str, place: str) -> str:
+    first, last = complaint.split("\n", 1)[0], complaint.rsplit("\n", 1)[-1]
+    if first.startswith(("Fatal Python error", "Windows fatal exception")):
+        return f"Python itself crashed in your function{place} ({first})"
+    if complaint:
+        return f"the process for checks did not start ({last})"
+    if code is not None and code < 0:
+        return f"the system ended your function (signal {-code}), perhaps because it took too much memory"
     return f"your function ended the whole of Python (exit code {code})"
 
 
