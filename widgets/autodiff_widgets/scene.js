@@ -43,7 +43,7 @@ const svg = (tag, attributes, ...children) => dress(document.createElementNS(SVG
 
 // ---- pictures
 
-const DRAWING = "svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc clipPath pattern";
+const DRAWING = "svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc pattern";
 const DANGER = /^javascript:|^data:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
 let pictures = 0; // with `copy` it keeps ids apart: every widget imports its own copy of this module
 const copy = Math.random().toString(36).slice(2, 8);

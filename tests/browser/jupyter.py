@@ -1,0 +1,187 @@
+"""JupyterLab and Chromium for tests: settings of their own, no network, nothing left running.
+
+``open_notebook`` of conftest.py is what a test uses; this file is how it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LOCAL_SCHEMES = {"data", "blob", "file", "about"}
+LOCAL_HOSTS = {"127.0.0.1", "localhost", "::1"}
+
+SERVER_OPTIONS = (
+    "--no-browser",
+    "--ip=127.0.0.1",
+    "--port-retries=0",
+    "--allow-root",
+    "--LabApp.expose_app_in_browser=True",
+    "--LabApp.extension_manager=readonly",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    "--LabApp.news_url=None",
+    "--AsyncIOLoopKernelManager.autorestart=False",  # a kernel that dies stays dead, and is seen
+)
+BROWSER_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab: notebooks in ``root`` open under ``url``."""
+
+    url: str
+    root: Path
+    token: str
+
+    def address(self, name: str) -> str:
+        """Where the notebook opens, alone in its window and with a fresh layout."""
+        return f"{self.url}/doc/tree/{quote(name)}?token={self.token}&reset"
+
+
+@dataclass
+class Record:
+    """What a page did that it should not: requests that leave this machine, and errors that it logged."""
+
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def chromium() -> str | None:
+    """Path of the Chromium to use: ``CHROMIUM``, else the first of the usual names."""
+    names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "chrome")
+    return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+@contextmanager
+def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
+    """Run JupyterLab on ``folder/notebooks`` for a ``with`` block; it is killed with its kernels, whatever happens."""
+    root = folder / "notebooks"
+    root.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    lab = Lab(f"http://127.0.0.1:{port}", root, "t")
+    command = [sys.executable, "-m", "jupyterlab", *SERVER_OPTIONS, f"--port={port}", f"--IdentityProvider.token={lab.token}"]
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [*command, f"--ServerApp.root_dir={root}"],
+            env=isolated(folder),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a group of its own, which its kernels join, to be ended as one
+        )
+    try:
+        wait_for_server(lab, server, log, seconds)
+        yield lab
+    finally:
+        end(server)
+
+
+def isolated(folder: Path) -> dict[str, str]:
+    """The environment with every setting of Jupyter in ``folder``, and the repository's packages importable in kernels."""
+    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR IPYTHONDIR"
+    places = {name: str(folder / name.lower()) for name in names.split()}
+    packages = [str(REPOSITORY), str(REPOSITORY / "widgets"), str(REPOSITORY / "notebooks")]
+    return {**os.environ, **places, "PYTHONPATH": os.pathsep.join(packages), "JUPYTER_PREFER_ENV_PATH": "1"}
+
+
+def wait_for_server(lab: Lab, server: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    """Wait until the server answers; a server that ended or stays silent raises with the end of its log."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            urllib.request.urlopen(f"{lab.url}/api/status?token={lab.token}", timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not answer at {lab.url}; its log ends with:\n{log.read_text()[-3000:]}")
+
+
+def end(server: subprocess.Popen[bytes]) -> None:
+    """Ask the server's group to end, which shuts its kernels down, then kill what is left."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(server.pid, kind)
+            server.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            return
+
+
+def watch(page: Any, record: Record) -> None:
+    """Stop and record every request of a page that leaves this machine, and record the errors that it logs."""
+
+    def decide(route: Any) -> None:
+        if is_local(route.request.url):
+            route.continue_()
+        else:
+            record.outside.append(route.request.url)
+            route.abort()
+
+    page.route("**/*", decide)
+    page.on("websocket", lambda socket: None if is_local(socket.url) else record.outside.append(socket.url))
+    page.on("pageerror", lambda error: record.errors.append(str(error)))
+    page.on("console", lambda message: record.errors.append(message.text) if message.type == "error" else None)
+
+
+def is_local(url: str) -> bool:
+    """Whether an address stays on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme in LOCAL_SCHEMES or parts.hostname in LOCAL_HOSTS
+
+
+def run_all_cells(page: Any, seconds: float = 120) -> None:
+    """Run every cell of the open notebook and wait until all have run; a cell with an error raises with its traceback."""
+    page.wait_for_function(
+        """() => {
+          const panel = window.jupyterapp?.shell.currentWidget;
+          return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
+        }""",
+        timeout=seconds * 1000,
+    )
+    page.evaluate("() => void jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(
+        """() => {
+          const panel = jupyterapp.shell.currentWidget;
+          const cells = panel.content.model.toJSON().cells.filter((cell) => cell.cell_type === "code");
+          const outputs = cells.flatMap((cell) => cell.outputs);
+          const kernel = panel.sessionContext.session.kernel;
+          const ran = cells.every((cell) => cell.execution_count !== null || !String(cell.source).trim());
+          return outputs.some((output) => output.output_type === "error") || (ran && kernel.status === "idle");
+        }""",
+        timeout=seconds * 1000,
+    )
+    for output in outputs_of(page):
+        assert output["output_type"] != "error", "\n".join(output["traceback"])
+
+
+def outputs_of(page: Any) -> list[dict[str, Any]]:
+    """Every output of the open notebook, in order."""
+    found: list[dict[str, Any]] = page.evaluate(
+        "() => jupyterapp.shell.currentWidget.content.model.toJSON().cells.flatMap((cell) => cell.outputs ?? [])"
+    )
+    return found

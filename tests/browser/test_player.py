@@ -1,0 +1,184 @@
+"""The player in a real browser: in JupyterLab with a living and a dead kernel, and in a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from autodiff_widgets.view import View
+from tests.browser.jupyter import Record
+from tests.hand_written import scene
+
+CELLS = (
+    "from autodiff_widgets.view import View\nfrom tests.hand_written import scene",
+    "one = View(scene('first'))\none",
+    "two = View(scene('second'))\ntwo",
+)
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    path = tmp_path / "player.ipynb"
+    nbformat.write(book, path)
+    return path
+
+
+class Player:
+    """One player of a page, as its reader sees it."""
+
+    def __init__(self, page: Any, number: int = 0) -> None:
+        self.page = page
+        self.root = page.locator(".autodiff-player").nth(number)
+        self.root.wait_for()
+
+    def counter(self) -> str:
+        return str(self.root.locator(".counter").input_value())
+
+    def caption(self) -> str:
+        return str(self.root.locator(".caption").inner_text())
+
+    def states(self) -> dict[str, str]:
+        elements = self.root.locator(".pane [data-op][data-s]")
+        return dict(elements.evaluate_all("all => all.map(e => [e.dataset.op, e.dataset.s])"))
+
+    def selected(self) -> set[str]:
+        return set(self.root.locator("[data-selected]").evaluate_all("all => all.map(e => e.dataset.op)"))
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+
+def kernel_says(page: Any, code: str) -> str:
+    """What an expression gives in the notebook's kernel."""
+    return str(
+        page.evaluate(
+            """async (code) => {
+              const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+              const reply = await kernel.requestExecute({ code: "", user_expressions: { it: code } }).done;
+              return reply.content.user_expressions.it.data["text/plain"];
+            }""",
+            code,
+        )
+    )
+
+
+def steps_and_scrubs(player: Player) -> None:
+    """Step by buttons, keys and scrubber, there and back; the picture is always the scene's at that frame."""
+    truth = scene()
+    last = len(truth.frames) - 1
+    assert player.counter() == f"0 / {last}"
+    player.root.get_by_role("button", name="Step forward").click()
+    player.root.get_by_role("button", name="Step forward").click()
+    assert (player.counter(), player.caption()) == (f"2 / {last}", truth.frames[2].caption)
+    assert player.states() == truth.states_at(2)
+    player.root.get_by_role("button", name="Step back").click()
+    assert player.states() == truth.states_at(1)
+    player.root.focus()
+    player.press("ArrowRight", "ArrowRight", "End", "ArrowLeft")
+    assert player.states() == truth.states_at(last - 1)
+    player.press("Home")
+    assert player.states() == truth.states_at(0)
+    player.root.get_by_label("Step", exact=True).fill("3")
+    assert (player.counter(), player.states()) == (f"3 / {last}", truth.states_at(3))
+
+
+def test_a_view_in_jupyterlab_steps_and_tells_the_kernel(open_notebook: Callable[[Path], Any], notebook: Path) -> None:
+    page = open_notebook(notebook)
+    steps_and_scrubs(Player(page))
+    page.wait_for_timeout(400)  # four times the player's pause between two reports
+    assert kernel_says(page, "one.frame") == "3"
+    assert kernel_says(page, "two.frame") == "0"
+
+
+def test_selecting_in_one_view_selects_in_the_other_and_in_the_kernel(
+    open_notebook: Callable[[Path], Any], notebook: Path
+) -> None:
+    page = open_notebook(notebook)
+    one, two = Player(page, 0), Player(page, 1)
+    one.root.locator('.node[data-op="n3"]').click()
+    assert one.selected() == two.selected() == {"n3"}
+    assert "float64" in two.root.locator(".details").inner_text()
+    page.wait_for_timeout(400)
+    assert kernel_says(page, "two.selected") == "'n3'"
+    one.press("Escape")
+    assert one.selected() == two.selected() == set()
+
+
+def test_a_picture_is_one_tab_stop_and_its_elements_are_reached_by_keys(
+    open_notebook: Callable[[Path], Any], notebook: Path
+) -> None:
+    page = open_notebook(notebook)
+    player = Player(page)
+    player.root.get_by_label("Speed").focus()
+    player.press("Tab", "ArrowDown", "Enter")
+    assert player.selected() == {"n2"}
+    player.press("ArrowRight")
+    assert player.counter() == "1 / 5"
+    assert kernel_says(page, "len(In)") == "4", "JupyterLab's own keys ran or added a cell"
+
+
+def test_a_trait_set_in_the_kernel_moves_the_player(open_notebook: Callable[[Path], Any], notebook: Path) -> None:
+    page = open_notebook(notebook)
+    player = Player(page)
+    kernel_says(page, "setattr(one, 'frame', -1)")
+    page.wait_for_function("() => document.querySelector('.counter').value === '5 / 5'")
+    assert player.states() == scene().states_at(5)
+
+
+def test_a_player_steps_when_the_kernel_is_dead(
+    open_notebook: Callable[[Path], Any], notebook: Path, record: Record
+) -> None:
+    page = open_notebook(notebook)
+    page.evaluate(
+        """() => void jupyterapp.shell.currentWidget.sessionContext.session.kernel
+              .requestExecute({ code: "import os, signal; os.kill(os.getpid(), signal.SIGKILL)" }).done.catch(() => {})"""
+    )
+    page.wait_for_function("() => jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'dead'")
+    record.errors.clear()  # JupyterLab's own about the kernel; the player must add none
+    steps_and_scrubs(Player(page))
+    Player(page).root.locator('.node[data-op="n1"]').click()
+    assert Player(page, 1).selected() == {"n1"}
+    page.wait_for_timeout(400)
+
+
+def test_running_a_cell_again_leaves_one_player_that_works(open_notebook: Callable[[Path], Any], notebook: Path) -> None:
+    page = open_notebook(notebook)
+    Player(page, 1)
+    page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_timeout(500)
+    assert page.locator(".autodiff-player").count() == 2
+    steps_and_scrubs(Player(page))
+
+
+def test_a_saved_page_steps_and_links_from_a_file(page: Any, tmp_path: Path) -> None:
+    path = View(scene("one </script><b>")).save_html(tmp_path / "page.html", View(scene("two")))
+    page.goto(path.as_uri())
+    steps_and_scrubs(Player(page))
+    one, two = Player(page, 0), Player(page, 1)
+    assert one.root.locator(".title").inner_text() == "one </script><b>"
+    one.root.locator('.row[data-op="n4"]').click()
+    assert two.selected() == {"n4"}
+
+
+def test_a_static_picture_is_drawn_without_any_script(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "picture.svg"
+    path.write_text(View(scene()).svg(2), encoding="utf-8")
+    page.goto(path.as_uri())
+    shown = page.locator("[data-s]").evaluate_all("all => all.map(e => [e.dataset.op, e.dataset.s])")
+    assert dict(shown) == scene().states_at(2)
+    fill = page.locator('.node[data-op="n2"] rect').evaluate("e => getComputedStyle(e).fill")
+    assert fill == "rgb(245, 171, 31)", "the active colour"
+
+
+def test_a_request_that_leaves_the_machine_is_stopped_and_seen(page: Any, record: Record, tmp_path: Path) -> None:
+    (tmp_path / "leak.html").write_text('<img src="http://example.invalid/x.png">')
+    page.goto((tmp_path / "leak.html").as_uri())
+    assert record.outside == ["http://example.invalid/x.png"]
+    record.outside.clear()
+    record.errors.clear()
