@@ -1,0 +1,150 @@
+"""A graph drawn as a pane, and which element of the pane stands for each node: cut where it is large, collapsed where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autodiff_lab.graph import Graph, Node
+
+from . import shapes
+from .collapsing import collapsed, first_nodes
+from .layout import Layout, place
+from .scene import Change, Pane, State
+from .shapes import Text
+
+LARGEST = 3000  # nodes drawn at most; the browser steps that many in 40 ms
+SHOWN = 200  # nodes of a larger graph that are drawn
+NARROWEST = 84.0  # px
+
+
+def key_of(node: Node) -> str:
+    """The key of a node's element: the same for the same op in every view of a page."""
+    return f"n{node.serial}"
+
+
+def node_text(node: Node) -> str:
+    """How a caption calls a node: its name and op, or its op and number.
+
+    >>> import autodiff_lab as ad
+    >>> [node_text(node) for node in ad.record(lambda x: ad.ops.tanh(x * 2.0), 1.0)]  # doctest: +SKIP
+    ['`x`', '`2.0`', '`mul` (node 2)', '`tanh` (node 3)']
+    """
+    if node.kind == "constant" and not node.name:
+        return f"the constant `{_constant(node)}`"
+    if not node.name:
+        return f"`{node.label}` (node {node.id})"
+    return f"`{node.name}`" if node.op is None else f"`{node.name}` ({node.op.name})"
+
+
+def node_lines(node: Node) -> tuple[Text, ...]:
+    """What stands in a node: ``h = mul`` above shape and dtype."""
+    return (Text(node_label(node), "label"), Text(shape_text(node)))
+
+
+def node_label(node: Node, longest: int = 22) -> str:
+    """The first line of a node: ``h = mul``, ``tanh``, ``x`` or a constant's value."""
+    if node.kind == "constant" and not node.name:
+        return _constant(node)
+    if not node.name:
+        return node.label
+    return node.name if node.op is None else f"{shapes.shortened(node.name, longest)} = {node.op.name}"
+
+
+def shape_text(node: Node) -> str:
+    """Shape and dtype, or how many nodes a collapsed scope holds."""
+    if "collapsed" in node.attributes:
+        return f"{node.attributes['collapsed']} nodes, collapsed"
+    return f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
+
+
+def _constant(node: Node) -> str:
+    return f"{np.asarray(node.value).item():.6g}" if np.size(node.value) == 1 and node.value is not None else "constant"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawn graph: its pane, and the element of each node and edge that is in it."""
+
+    pane: Pane
+    elements: Mapping[int, str]  # id of a node of the whole graph -> the element that stands for it
+    lines: Mapping[tuple[int, int, int], str]  # (source, consumer, argument) of the whole graph -> the edge's element
+    note: str  # what is not drawn, or nothing
+
+    def node(self, node: int, state: State | None, **texts: str) -> tuple[Change, ...]:
+        """The change of a node's element; none where it is not drawn, no texts where it stands for several nodes."""
+        element = self.elements.get(node)
+        if element is None:
+            return ()
+        return (Change(element, state, texts if element.startswith("n") else {}),)
+
+    def edge(self, source: int, consumer: int, argument: int, state: State) -> tuple[Change, ...]:
+        """The change of an edge's element; none where it is not drawn."""
+        element = self.lines.get((source, consumer, argument))
+        return () if element is None else (Change(element, state),)
+
+
+def draw(
+    graph: Graph,
+    label: str,
+    lines: Callable[[Node], Sequence[Text]] = node_lines,
+    collapse: Collection[str] = (),
+    badge: str | None = None,
+) -> Drawing:
+    """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
+
+    A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note says so.
+    """
+    small, stands_for = collapsed(graph, collapse)
+    note = ""
+    if len(small) > LARGEST:
+        note = f"Showing the first {SHOWN} of {len(small)} nodes. The text twin, text(), has every node and every step."
+        small = first_nodes(small, SHOWN)
+    texts = [node_lines(node) if "collapsed" in node.attributes else lines(node) for node in small]
+    height = shapes.lines_height(max(map(len, texts), default=1))
+    layout = place(small, lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + 26), height)
+    pane = Pane(_svg(small, layout, texts, badge, note), label)
+    elements = {old: _key(small.nodes[new]) for old, new in stands_for.items() if new < len(small)}
+    edges = {
+        (source, node.id, argument): key
+        for node in graph
+        for argument, source in enumerate(node.inputs)
+        if (key := _edge_between(small, stands_for[source], stands_for[node.id], argument))
+    }
+    return Drawing(pane, elements, edges, note)
+
+
+def _key(node: Node) -> str:
+    """The key of a box: of a node, or of a collapsed scope."""
+    return f"scope:{node.name}:{node.serial}" if "collapsed" in node.attributes else key_of(node)
+
+
+def _edge_between(small: Graph, source: int, consumer: int, argument: int) -> str | None:
+    """The key of the drawn edge that stands for an edge of the whole graph; None inside a box and where it is cut off."""
+    if source == consumer or consumer >= len(small):
+        return None
+    node = small.nodes[consumer]
+    if "collapsed" in node.attributes:
+        argument = node.inputs.index(source)
+    return f"{_key(small.nodes[source])}>{_key(node)}.{argument}"
+
+
+def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: str | None, note: str) -> str:
+    """The document: bands behind edges behind nodes and names."""
+    parts = [shapes.band(band.x, band.y, band.width, band.height) for band in layout.bands]
+    for line in sorted(layout.lines, key=lambda line: line.way != "saved"):
+        source = small.nodes[line.source]
+        key = f"{_key(source)}>{_key(small.nodes[line.consumer])}.{line.argument}"
+        kept = f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
+        parts.append(shapes.edge(key, line.points, f"edge {line.way}", kept))
+    for node, box in zip(small, layout.boxes, strict=True):
+        title = node_label(node, longest=10**6)
+        parts.append(shapes.node(_key(node), box, f"{node.phase} {node.kind}", texts[node.id], title, badge))
+    parts += [shapes.band_name(band.x, band.y, band.scope) for band in layout.bands]
+    height = layout.height
+    if note:
+        parts.append(shapes.heading(note, 20, height + 4))
+        height += 24
+    return shapes.page(max(layout.width, shapes.text_width(note, shapes.LABEL) + 40), height, parts)

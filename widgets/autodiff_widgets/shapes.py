@@ -1,0 +1,184 @@
+"""The shapes of pictures as SVG text: node, edge, scope band, chip, list row. Class names say what a thing is; scene.css says its look.
+
+Every text that comes from a user's program is data: it is escaped here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .routes import Box, Point
+
+LABEL = 15.0  # px; the sizes that scene.css gives to .label and to other text
+DETAIL = 12.5
+LONGEST = 30  # characters of a text that are drawn; the whole text is in the title and in the facts
+LINE = 17.0  # px from one line of a node to the next
+CORNER = 8.0  # radius where an edge turns
+
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One line in a shape. A frame rewrites it where it has a slot; ``room`` is the longest text that it will show."""
+
+    text: str
+    css: str = "detail"
+    slot: str | None = None
+    room: str = ""
+
+
+def escaped(text: str) -> str:
+    """Text as XML data, for content and for attributes; what XML cannot hold becomes the replacement character.
+
+    >>> escaped('<b onload="x">&')
+    '&lt;b onload=&quot;x&quot;&gt;&amp;'
+    """
+    return html.escape(_NOT_XML.sub("\ufffd", text))
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The text on one line, cut in the middle of nowhere with an ellipsis where it is longer than ``longest`` characters.
+
+    >>> shortened("a_very_long_name_of_a_variable", 12)
+    'a_very_long…'
+    """
+    line = " ".join(text.split()) if text.strip() else text
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def text_width(text: str, size: float) -> float:
+    """About how wide the text is drawn, in px; East Asian characters and emoji take a full square."""
+    squares = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.62 for c in text)
+    return squares * size
+
+
+def lines_width(lines: Iterable[Text]) -> float:
+    """The width that the widest line needs."""
+    return max((_width(line) for line in lines), default=0.0)
+
+
+def lines_height(count: int) -> float:
+    """The height of a box with so many lines."""
+    return 16.0 + LINE * count
+
+
+def _width(line: Text) -> float:
+    size = LABEL if line.css == "label" else DETAIL
+    return max(text_width(shortened(line.text), size), text_width(shortened(line.room), size))
+
+
+def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge: str | None = None) -> str:
+    """A node: inputs are round at the ends, constants have sharp corners, ops soft ones. ``badge`` names a slot above its corner."""
+    radius = box.height / 2 if "input" in css else 2 if "constant" in css else 8
+    first = box.middle - LINE * (len(lines) - 1) / 2 + 5
+    texts = [_text(line, box.centre, first + LINE * place) for place, line in enumerate(lines)]
+    if badge is not None:
+        texts.append(_text(Text("", "badge", badge), box.right + 2, box.y - 5, "end"))
+    return (
+        f'<g class="node {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
+        f'{_rect(box.x, box.y, box.width, box.height, radius)}{"".join(texts)}</g>'
+    )
+
+
+def edge(key: str, points: Sequence[Point], css: str, title: str = "") -> str:
+    """An edge: its way, and an arrowhead of two strokes in the same path, so that it shares the edge's colour without an id."""
+    note = f"<title>{escaped(title)}</title>" if title else ""
+    return f'<path class="{css}" data-op="{escaped(key)}" d="{_way(points)} {_head(points)}">{note}</path>'
+
+
+def band(x: float, y: float, width: float, height: float) -> str:
+    """The band of a name scope; what is in it is drawn over it."""
+    return f'<g class="scope">{_rect(x, y, width, height, 10)}</g>'
+
+
+def band_name(x: float, y: float, scope: str) -> str:
+    """The name of a name scope at the top of its band, drawn over edges that pass."""
+    name = _text(Text(scope.rpartition(".")[2], "label"), x + 12, y + 22, "start")
+    return f'<g class="scope" data-op="{escaped(scope_key(scope))}"><title>{escaped(scope)}</title>{name}</g>'
+
+
+def scope_key(scope: str) -> str:
+    """The key of a scope's element."""
+    return f"scope:{scope}"
+
+
+def row(key: str, box: Box, lines: Sequence[Text], css: str = "row") -> str:
+    """A row of a list: a box with its texts side by side, the first one at the left."""
+    step = box.width / max(len(lines), 1)
+    texts = [_text(line, box.x + 10 + step * place, box.middle + 5, "start") for place, line in enumerate(lines)]
+    return f'<g class="{css}" data-op="{escaped(key)}">{_rect(box.x, box.y, box.width, box.height, 5)}{"".join(texts)}</g>'
+
+
+def heading(text: str, x: float, y: float, css: str = "label") -> str:
+    """A line of text that belongs to no element."""
+    return _text(Text(text, css), x, y, "start", longest=200)
+
+
+def page(width: float, height: float, parts: Iterable[str]) -> str:
+    """The SVG document of a pane at its natural size."""
+    size = f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(parts)}</svg>'
+
+
+# -------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _text(line: Text, x: float, y: float, anchor: str = "middle", longest: int = LONGEST) -> str:
+    slot = f' data-slot="{escaped(line.slot)}"' if line.slot else ""
+    shown = escaped(shortened(line.text, longest))
+    return f'<text class="{line.css}"{slot} x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}">{shown}</text>'
+
+
+def _rect(x: float, y: float, width: float, height: float, radius: float) -> str:
+    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(radius)}"/>'
+
+
+def _n(number: float) -> str:
+    """A coordinate with at most one decimal."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _p(point: Point) -> str:
+    return f"{_n(point[0])} {_n(point[1])}"
+
+
+def _is_straight(a: Point, b: Point) -> bool:
+    return abs(a[0] - b[0]) < 0.5 or abs(a[1] - b[1]) < 0.5
+
+
+def _way(points: Sequence[Point]) -> str:
+    """A path through the points: slanted pieces are S-curves that leave and arrive upright, corners are rounded."""
+    parts = [f"M{_p(points[0])}"]
+    for place in range(1, len(points)):
+        a, b = points[place - 1], points[place]
+        if not _is_straight(a, b):
+            half = (a[1] + b[1]) / 2
+            parts.append(f"C{_n(a[0])} {_n(half)} {_n(b[0])} {_n(half)} {_p(b)}")
+        elif place + 1 < len(points) and _is_straight(b, points[place + 1]):
+            c = points[place + 1]
+            radius = min(CORNER, math.dist(a, b) / 2, math.dist(b, c) / 2)
+            parts.append(f"L{_p(_towards(b, a, radius))}Q{_p(b)} {_p(_towards(b, c, radius))}")
+        else:
+            parts.append(f"L{_p(b)}")
+    return "".join(parts)
+
+
+def _towards(start: Point, goal: Point, distance: float) -> Point:
+    length = math.dist(start, goal) or 1.0
+    return (start[0] + (goal[0] - start[0]) * distance / length, start[1] + (goal[1] - start[1]) * distance / length)
+
+
+def _head(points: Sequence[Point]) -> str:
+    """The arrowhead: two strokes at the end of the last piece."""
+    (ax, ay), (x, y) = points[-2], points[-1]
+    if abs(ay - y) < 0.5:
+        back = -6 if x > ax else 6
+        return f"M{_n(x + back)} {_n(y - 5)}L{_n(x)} {_n(y)}L{_n(x + back)} {_n(y + 5)}"
+    back = -7 if y > ay else 7
+    return f"M{_n(x - 4.5)} {_n(y + back)}L{_n(x)} {_n(y)}L{_n(x + 4.5)} {_n(y + back)}"
