@@ -26,17 +26,15 @@ def key_of(node: Node) -> str:
 
 
 def node_text(node: Node) -> str:
-    """How a caption calls a node: its name and op, or its op and number.
+    """How a sentence calls a node: by its name, or by its op and number.
 
     >>> import autodiff_lab as ad
-    >>> [node_text(node) for node in ad.record(lambda x: ad.ops.tanh(x * 2.0), 1.0)]  # doctest: +SKIP
-    ['`x`', '`2.0`', '`mul` (node 2)', '`tanh` (node 3)']
+    >>> [node_text(node) for node in ad.record(lambda x: ad.ops.tanh(x * 2.0), 1.0)]
+    ['`x`', 'the constant 2', '`mul` (node 2)', '`tanh` (node 3)']
     """
-    if node.kind == "constant" and not node.name:
-        return f"the constant `{_constant(node)}`"
-    if not node.name:
-        return f"`{node.label}` (node {node.id})"
-    return f"`{node.name}`" if node.op is None else f"`{node.name}` ({node.op.name})"
+    if node.name:
+        return f"`{node.name}`"
+    return f"the constant {_constant(node)}" if node.kind == "constant" else f"`{node.label}` (node {node.id})"
 
 
 def node_lines(node: Node) -> tuple[Text, ...]:
@@ -61,7 +59,7 @@ def shape_text(node: Node) -> str:
 
 
 def _constant(node: Node) -> str:
-    return f"{np.asarray(node.value).item():.6g}" if np.size(node.value) == 1 and node.value is not None else "constant"
+    return f"{np.asarray(node.value).item():.6g}" if node.value is not None and np.size(node.value) == 1 else "of an array"
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,7 @@ class Drawing:
     pane: Pane
     elements: Mapping[int, str]  # id of a node of the whole graph -> the element that stands for it
     lines: Mapping[tuple[int, int, int], str]  # (source, consumer, argument) of the whole graph -> the edge's element
+    boxes: Mapping[str, Node]  # element -> the node that stands for a collapsed scope
     note: str  # what is not drawn, or nothing
 
     def node(self, node: int, state: State | None, **texts: str) -> tuple[Change, ...]:
@@ -104,7 +103,7 @@ def draw(
         small = first_nodes(small, SHOWN)
     texts = [node_lines(node) if "collapsed" in node.attributes else lines(node) for node in small]
     height = shapes.lines_height(max(map(len, texts), default=1))
-    layout = place(small, lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + 26), height)
+    layout = place(small, lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + (40 if node.kind == "input" else 26)), height)
     pane = Pane(_svg(small, layout, texts, badge, note), label)
     elements = {old: _key(small.nodes[new]) for old, new in stands_for.items() if new < len(small)}
     edges = {
@@ -113,12 +112,13 @@ def draw(
         for argument, source in enumerate(node.inputs)
         if (key := _edge_between(small, stands_for[source], stands_for[node.id], argument))
     }
-    return Drawing(pane, elements, edges, note)
+    boxes = {_key(node): node for node in small if "collapsed" in node.attributes}
+    return Drawing(pane, elements, edges, boxes, note)
 
 
 def _key(node: Node) -> str:
     """The key of a box: of a node, or of a collapsed scope."""
-    return f"scope:{node.name}:{node.serial}" if "collapsed" in node.attributes else key_of(node)
+    return shapes.box_key(node.name, node.serial) if "collapsed" in node.attributes else key_of(node)
 
 
 def _edge_between(small: Graph, source: int, consumer: int, argument: int) -> str | None:
@@ -140,8 +140,9 @@ def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: s
         kept = f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
         parts.append(shapes.edge(key, line.points, f"edge {line.way}", kept))
     for node, box in zip(small, layout.boxes, strict=True):
+        css = f"{node.phase} {'op collapsed' if 'collapsed' in node.attributes else node.kind}"
         title = node_label(node, longest=10**6)
-        parts.append(shapes.node(_key(node), box, f"{node.phase} {node.kind}", texts[node.id], title, badge))
+        parts.append(shapes.node(_key(node), box, css, texts[node.id], title, badge))
     parts += [shapes.band_name(band.x, band.y, band.scope) for band in layout.bands]
     height = layout.height
     if note:

@@ -75,11 +75,11 @@ def _width(line: Text) -> float:
 
 def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge: str | None = None) -> str:
     """A node: inputs are round at the ends, constants have sharp corners, ops soft ones. ``badge`` names a slot above its corner."""
-    radius = box.height / 2 if "input" in css else 2 if "constant" in css else 8
+    radius = min(box.height / 2, 26) if "input" in css else 2 if "constant" in css else 8
     first = box.middle - LINE * (len(lines) - 1) / 2 + 5
     texts = [_text(line, box.centre, first + LINE * place) for place, line in enumerate(lines)]
     if badge is not None:
-        texts.append(_text(Text("", "badge", badge), box.right + 2, box.y - 5, "end"))
+        texts.append(_text(Text("", "label", badge), box.right, box.y - 6, "end"))
     return (
         f'<g class="node {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
         f'{_rect(box.x, box.y, box.width, box.height, radius)}{"".join(texts)}</g>'
@@ -104,8 +104,13 @@ def band_name(x: float, y: float, scope: str) -> str:
 
 
 def scope_key(scope: str) -> str:
-    """The key of a scope's element."""
+    """The key of a scope's name."""
     return f"scope:{scope}"
+
+
+def box_key(scope: str, run: object) -> str:
+    """The key of a box that stands for a run of a collapsed scope's nodes."""
+    return f"scope:{scope}#{run}"
 
 
 def row(key: str, box: Box, lines: Sequence[Text], css: str = "row") -> str:

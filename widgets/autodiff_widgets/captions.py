@@ -1,0 +1,170 @@
+"""Every sentence that a view says, keyed by the kind of event. The views choose the names; the numbers come from the event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autodiff_lab import events
+from autodiff_lab.events import Event
+from autodiff_lab.graph import Node
+
+from .values import bytes_text, value_text
+
+
+@dataclass(frozen=True)
+class Names:
+    """How sentences call things: nodes by id or by serial number, whichever the events have."""
+
+    of: Callable[[int], str]
+    saved: Callable[[int, str], str] = lambda node, name: f"what it calls {name}"  # a value that a node's rules know by a name
+    contributions: Mapping[int, int] = field(default_factory=dict)  # how many each node receives, where that is known
+
+    def __call__(self, node: int) -> str:
+        """The name of a node."""
+        return self.of(node)
+
+    def call(self, op: str, inputs: Iterable[int | None]) -> str:
+        """An op with its operands: ``mul(`x`, `w`)``."""
+        return f"{op}({', '.join('a constant' if i is None else self(i) for i in inputs)})"
+
+
+Sentence = Callable[[Any, Names], str]
+
+SENTENCES: dict[type[Event], Sentence] = {}
+
+
+def says(kind: type[Event]) -> Callable[[Sentence], Sentence]:
+    """Register the sentence of an event kind."""
+
+    def register(sentence: Sentence) -> Sentence:
+        SENTENCES[kind] = sentence
+        return sentence
+
+    return register
+
+
+def caption(event: Event, name: Names) -> str:
+    """The sentence of an event.
+
+    >>> caption(events.NodeEnqueued(3), Names(lambda node: f"`n{node}`"))
+    '`n3` waits for nothing more: it joins the end of the queue.'
+    """
+    return SENTENCES[type(event)](event, name)
+
+
+def node_caption(node: Node, name: Names) -> str:
+    """What a node of a recorded graph is or computes."""
+    what = f"shape {node.shape}, {node.dtype}"
+    if node.op is None:
+        return f"{name(node.id)} is {'an input' if node.kind == 'input' else 'a constant'}: {what}."
+    done = f"{name(node.id)} = {name.call(node.op.name, node.inputs)}: {what}."
+    if node.phase == "backward" and node.origin is not None:
+        return f"Backward of {name(node.origin)}: {done}"
+    return done
+
+
+def listed(words: list[str]) -> str:
+    """Words as English writes a list.
+
+    >>> listed(["`x`", "`w`", "`b`"])
+    '`x`, `w` and `b`'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def counted(count: int, word: str) -> str:
+    """``1 input``, ``2 inputs``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+# --------------------------------------------------------------------------------------------------- topological order
+
+
+@says(events.NodeEntered)
+def _node_entered(event: events.NodeEntered, name: Names) -> str:
+    if event.via is None:
+        return f"Start at the output {name(event.node)}: push it on the stack."
+    return f"{name(event.via)} needs {name(event.node)} first: push it on the stack."
+
+
+@says(events.NodeSeenAgain)
+def _node_seen_again(event: events.NodeSeenAgain, name: Names) -> str:
+    return f"{name(event.via)} needs {name(event.node)} too, but it has been entered before: it is not entered twice."
+
+
+@says(events.NodeFinished)
+def _node_finished(event: events.NodeFinished, name: Names) -> str:
+    here = name(event.node)
+    return f"All inputs of {here} are in the order: {here} leaves the stack and is number {event.position + 1} in the order."
+
+
+@says(events.DependenciesCounted)
+def _dependencies_counted(event: events.DependenciesCounted, name: Names) -> str:
+    if event.waiting_for == 0:
+        return f"{name(event.node)} waits for no input."
+    return f"{name(event.node)} waits for {counted(event.waiting_for, 'input')}."
+
+
+@says(events.NodeEnqueued)
+def _node_enqueued(event: events.NodeEnqueued, name: Names) -> str:
+    return f"{name(event.node)} waits for nothing more: it joins the end of the queue."
+
+
+@says(events.NodeDequeued)
+def _node_dequeued(event: events.NodeDequeued, name: Names) -> str:
+    return f"{name(event.node)} leaves the head of the queue and is number {event.position + 1} in the order."
+
+
+@says(events.DependencyDone)
+def _dependency_done(event: events.DependencyDone, name: Names) -> str:
+    left = f"still waits for {counted(event.waiting_for, 'input')}" if event.waiting_for else "waits for nothing more"
+    return f"{name(event.node)} is done, so {name(event.consumer)} {left}."
+
+
+# ------------------------------------------------------------------------------------------------- forward and reverse
+
+
+@says(events.OpCalled)
+def _op_called(event: events.OpCalled, name: Names) -> str:
+    return f"Forward: {name(event.serial)} = {name.call(event.op, event.inputs)} = {value_text(event.value)}."
+
+
+@says(events.SweepStarted)
+def _sweep_started(event: events.SweepStarted, name: Names) -> str:
+    return f"Backward starts at the output {name(event.serial)} with the gradient {value_text(event.seed)}."
+
+
+@says(events.CotangentComplete)
+def _cotangent_complete(event: events.CotangentComplete, name: Names) -> str:
+    value = value_text(event.cotangent)
+    return f"The gradient of {name(event.serial)} is complete: {value}. Now the gradient rules of {event.op} run."
+
+
+@says(events.ContributionAdded)
+def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
+    sent = value_text(event.contribution)
+    if event.local is None:
+        how = f"{sent}, made from {value_text(event.upstream)},"
+    elif np.shape(event.contribution) == np.shape(event.upstream):
+        how = f"{value_text(event.upstream)} × {value_text(event.local)} = {sent}"
+    else:
+        product = f"{value_text(event.upstream)} × {value_text(event.local)}"
+        how = f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
+    count, total = name.contributions.get(event.into, event.count), value_text(event.total)
+    progress = f"contribution {event.count} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
+    return f"{name(event.serial)} sends {how} to {name(event.into)} (rule {event.rule}): {progress}."
+
+
+@says(events.SavedValueReleased)
+def _saved_value_released(event: events.SavedValueReleased, name: Names) -> str:
+    what = name.saved(event.serial, event.name)
+    return f"No later rule of this sweep reads {what}, saved by {name(event.serial)}: its {bytes_text(event.nbytes)} can be freed."
+
+
+@says(events.LeafReached)
+def _leaf_reached(event: events.LeafReached, name: Names) -> str:
+    return f"The gradient of the input {name(event.serial)} is complete: {value_text(event.gradient)}."

@@ -1,0 +1,80 @@
+"""What is known about each node, as the rows of the details panel and of the text twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autodiff_lab.graph import Graph, Node
+
+from .captions import listed
+from .collapsing import scopes_of
+from .drawing import key_of, node_text
+from .shapes import scope_key
+from .values import bytes_text, value_text
+
+Rows = tuple[tuple[str, str], ...]
+
+
+def graph_facts(graph: Graph) -> dict[str, Rows]:
+    """The facts of every node of a graph, by element."""
+    return {key_of(node): _node_facts(node, graph) for node in graph}
+
+
+def scope_facts(graph: Graph) -> dict[str, Rows]:
+    """The facts of every scope, by element."""
+    inside = {scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")] for scope in scopes_of(graph)}
+    note = ("click", "draws it as one box, while the kernel runs")
+    return {scope_key(scope): (("scope", scope), ("nodes", str(len(nodes))), note) for scope, nodes in inside.items()}
+
+
+def box_facts(boxes: Mapping[str, Node]) -> dict[str, Rows]:
+    """The facts of every box that stands for a collapsed scope, by element."""
+    return {
+        key: (
+            ("scope", node.name),
+            ("phase", node.phase),
+            ("nodes", str(node.attributes["collapsed"])),
+            ("click", "opens it, while the kernel runs"),
+        )
+        for key, node in boxes.items()
+    }
+
+
+def _node_facts(node: Node, graph: Graph) -> Rows:
+    rows = [
+        ("name", node.name),
+        ("op", _call(node, graph)),
+        ("phase", node.phase),
+        ("shape", str(node.shape)),
+        ("dtype", str(node.dtype)),
+        ("size", bytes_text(node.nbytes)),
+        ("device", "" if node.device == "cpu" else node.device),
+        ("scope", node.scope),
+        ("value", "" if node.value is None else value_text(node.value)),
+        ("saves for backward", _sizes([graph.nodes[i] for i in node.saved])),
+        ("reused by backward", _reused(node, graph)),
+        ("made by the rule of", "" if node.origin is None else node_text(graph.nodes[node.origin])),
+        ("written in", "" if node.source is None else str(node.source)),
+    ]
+    return tuple((label, value) for label, value in rows if value)
+
+
+def _call(node: Node, graph: Graph) -> str:
+    """The op with its operands and attributes: ``sum(`h`, axis=0)``."""
+    if node.op is None:
+        return node.kind
+    arguments = [node_text(graph.nodes[i]) for i in node.inputs]
+    arguments += [f"{key}={value!r}" for key, value in node.attributes.items() if value is not None]
+    return f"{node.op.name}({', '.join(arguments)})"
+
+
+def _sizes(nodes: list[Node]) -> str:
+    return "; ".join(f"{node_text(node)} {bytes_text(node.nbytes)}" for node in dict.fromkeys(nodes))
+
+
+def _reused(node: Node, graph: Graph) -> str:
+    """Which backward nodes read a forward node's value."""
+    if node.phase != "forward":
+        return ""
+    readers = [graph.nodes[i] for i in dict.fromkeys(graph.consumers[node.id]) if graph.nodes[i].phase == "backward"]
+    return f"{listed([node_text(reader) for reader in readers])}: {bytes_text(node.nbytes)} kept" if readers else ""

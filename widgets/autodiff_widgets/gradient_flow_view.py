@@ -1,0 +1,275 @@
+"""GradientFlowView: the values of the forward pass, then every contribution to a gradient as it arrives and is added."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import autodiff_lab as ad
+from autodiff_lab import events
+from autodiff_lab.events import Event
+from autodiff_lab.graph import Graph, Node
+
+from .captions import Names, caption, listed
+from .drawing import draw, node_label, node_text
+from .facts import graph_facts
+from .scene import Change, Scene
+from .shapes import Text, shortened
+from .steps import Steps
+from .subjects import callers_tensors, described, recorded
+from .values import bytes_text, value_text
+from .view import View
+
+LEGEND = (
+    ("waiting", "gradient not complete"), ("ready", "gradient complete"), ("active", "its rules run"),
+    ("used", "saved value that the rule reads"), ("target", "receives a contribution"), ("done", "done"),
+)  # fmt: skip
+
+
+class GradientFlowView(View):
+    """Why each gradient has its value: the reverse sweep of a result, one contribution a step.
+
+    Args:
+        subject: a Tensor that was computed from Tensors with ``requires_grad=True``; or a function, whose forward pass is shown
+            too, with its arguments: numbers, arrays, Tensors, and nested lists, tuples and dicts of them.
+        cotangent: the gradient to start from, shaped like the result; 1 by default where the result is one number.
+
+    Raises:
+        TypeError, ValueError: there is nothing to go back through, or a cotangent is needed.
+
+    >>> view = GradientFlowView(lambda x, w: x * w, 2.0, 3.0)
+    >>> print(view.frames[4].caption)
+    `mul` (node 2) sends 1 × 3 = 3 to `x`: its only contribution.
+    """
+
+    def __init__(self, subject: Any, *arguments: Any, cotangent: Any = None, **traits: Any) -> None:
+        forward: list[Event] = []
+        names: dict[str, Any] = {}
+        if isinstance(subject, ad.Tensor) and not arguments:
+            output = recorded(subject, "GradientFlowView")
+            names = callers_tensors()
+        elif callable(subject) and arguments:
+            output, forward, names = _run(subject, arguments)
+        else:
+            raise TypeError(_advice(subject, arguments))
+        with ad.listen() as backward:
+            ad.sweep(output, cotangent)
+        self.graph = ad.graph_of(output, names=names, told=forward)
+        heard = [*forward, *backward]
+        title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else _title(subject)}"
+        super().__init__(gradient_scene(self.graph, heard, title), heard, **traits)
+
+
+def gradient_scene(graph: Graph, heard: Sequence[Event], title: str) -> Scene:
+    """The scene of a forward pass, if it was heard, and of a reverse sweep: one frame for each event."""
+    flow = _Flow(graph, heard)
+    for event in heard:
+        flow.show(event)
+    leaves = [f"{node_text(node)} {flow.gradients[node.id]}" for node in graph if node.kind == "input" and node.id in flow.gradients]
+    flow.steps.add(f"Done. The gradients are: {listed(leaves)}.")
+    return Scene(title, (flow.drawing.pane,), tuple(flow.steps.frames), graph_facts(graph), LEGEND)
+
+
+class _Flow:
+    """Turns the events of a forward pass and a sweep into frames."""
+
+    def __init__(self, graph: Graph, heard: Sequence[Event]) -> None:
+        self.graph = graph
+        self.ids = {node.serial: node.id for node in graph}
+        self.expected = Counter(event.into for event in heard if isinstance(event, events.ContributionAdded))
+        self.name = Names(self._called, self._saved_called, self.expected)
+        self.kept = {node.id: list(node.saved) for node in graph if node.saved}
+        self.gradients: dict[int, str] = {}
+        ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
+        self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
+        room = self._rooms(heard)
+        self.drawing = draw(graph, f"Graph {graph.name}", lambda node: self._lines(node, room))
+        start = "Before the forward pass." if ran else "The forward pass is over. Shown are the values that it kept."
+        self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])))
+
+    def show(self, event: Event) -> None:
+        """Add the frame of an event."""
+        lasting: tuple[Change, ...] = ()
+        passing: tuple[Change, ...] = ()
+        match event:
+            case events.OpCalled():
+                node = self.ids.get(event.serial)
+                lasting, passing = self._forward(event, node)
+            case events.SweepStarted():
+                node = self.ids[event.serial]
+                lasting = (*self._all_wait(), *self._gradient(node, event.seed, "ready"))
+            case events.CotangentComplete():
+                node = self.ids[event.serial]
+                lasting = (*self._gradient(node, event.cotangent, "done"),)
+                passing = self.drawing.node(node, "active")
+            case events.ContributionAdded():
+                node = self.ids[event.into]
+                lasting, passing = self._contribution(event, node)
+            case events.SavedValueReleased():
+                node = self.ids[event.serial]
+                lasting, passing = self._release(self._saved_as(node, event.name)), self.drawing.node(node, "freed")
+            case events.LeafReached():
+                node = self.ids[event.serial]
+                lasting = self._gradient(node, event.gradient, "done")
+            case _:
+                return
+        self.steps.add(caption(event, self.name), lasting, passing, self.drawing.elements.get(-1 if node is None else node))
+
+    def _called(self, serial: int) -> str:
+        if serial not in self.ids:
+            return "a value that the result does not depend on"
+        return node_text(self.graph.nodes[self.ids[serial]])
+
+    def _saved_called(self, serial: int, name: str) -> str:
+        node = self.ids[serial]
+        value = self._saved_as(node, name)
+        return "its result" if value is None or value == node else node_text(self.graph.nodes[value])
+
+    def _forward(self, event: events.OpCalled, node: int | None) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+        if node is None:
+            return (), ()
+        inputs = self.graph.nodes[node].inputs
+        edges = [c for place, i in enumerate(inputs) for c in self.drawing.edge(i, node, place, "active")]
+        used = [c for i in inputs for c in self.drawing.node(i, "used")]
+        told = self.drawing.node(node, "idle", value=shortened(f"value {value_text(event.value)}"))
+        return told, (*edges, *used, *self.drawing.node(node, "active"))
+
+    def _all_wait(self) -> tuple[Change, ...]:
+        nodes = [node.id for node in self.graph if self.expected[node.serial]]
+        return tuple(change for node in nodes for change in self.drawing.node(node, "waiting"))
+
+    def _gradient(self, node: int, value: Any, state: Any, progress: str = "") -> tuple[Change, ...]:
+        self.gradients[node] = value_text(value)
+        return self.drawing.node(node, state, gradient=_gradient_line(value, progress))
+
+    def _contribution(self, event: events.ContributionAdded, into: int) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+        node, place = self._argument(event.serial, event.argument)
+        complete = event.count == self.expected[event.into]
+        progress = "" if complete else f" ({event.count} of {self.expected[event.into]})"
+        told = self._gradient(into, event.total, "ready" if complete else "waiting", progress)
+        read = [c for name in event.used if (i := self._saved_as(node, name)) is not None for c in self.drawing.node(i, "used")]
+        passing = (
+            *read,
+            *self.drawing.node(node, "active"),
+            *self.drawing.edge(into, node, place, "active"),
+            *self.drawing.node(into, "target"),
+        )
+        return (*told, *self.drawing.edge(into, node, place, "done")), passing
+
+    def _argument(self, serial: int, argument: str) -> tuple[int, int]:
+        """The node whose rule ran, and the place of the op's argument among its inputs."""
+        node = self.ids[serial]
+        op = self.graph.nodes[node].op
+        assert op is not None
+        return node, op.inputs.index(argument)
+
+    def _saved_as(self, node: int, name: str) -> int | None:
+        """The node whose value a node's rules know by this name; None where it is a fact such as a shape."""
+        op = self.graph.nodes[node].op
+        if op is None or name == "out":
+            return node
+        return self.graph.nodes[node].inputs[op.inputs.index(name)] if name in op.inputs else None
+
+    def _release(self, value: int | None) -> tuple[Change, ...]:
+        """The value is gone from every node that kept it."""
+        keepers = [node for node, kept in self.kept.items() if value in kept]
+        for node in keepers:
+            self.kept[node].remove(value)  # type: ignore[arg-type]
+        return tuple(c for node in keepers for c in self.drawing.node(node, None, kept=self._kept_line(node)))
+
+    def _kept_line(self, node: int) -> str:
+        kept = [self.graph.nodes[i] for i in self.kept[node]]
+        names = ["result" if i.id == node else i.name or node_label(i) for i in kept]
+        return f"keeps {', '.join(names)} · {bytes_text(sum(i.nbytes for i in kept))}" if kept else "keeps nothing"
+
+    def _lines(self, node: Node, room: dict[int, str]) -> tuple[Text, ...]:
+        known = self.values[node.id]
+        lines = [Text(node_label(node), "label"), Text(known, "value", "value", room.get(node.id, ""))]
+        if self.expected[node.serial] or node.id in self.graph.outputs:
+            lines.append(Text("grad ?", "value", "gradient", room.get(node.id, "")))
+        if node.saved:
+            lines.append(Text(self._kept_line(node.id), "detail", "kept"))
+        return tuple(lines)
+
+    def _rooms(self, heard: Sequence[Event]) -> dict[int, str]:
+        """The longest text that each node will show, so that its box is wide enough from the start."""
+        texts: list[tuple[int, str]] = []
+        for event in heard:
+            match event:
+                case events.OpCalled():
+                    texts.append((event.serial, f"value {value_text(event.value)}"))
+                case events.SweepStarted():
+                    texts.append((event.serial, _gradient_line(event.seed)))
+                case events.ContributionAdded():
+                    texts.append((event.into, _gradient_line(event.total, " (1 of 2)" if self.expected[event.into] > 1 else "")))
+        longest: dict[int, str] = {}
+        for serial, text in texts:
+            if serial in self.ids:
+                longest[self.ids[serial]] = max(longest.get(self.ids[serial], ""), text, key=len)
+        return longest
+
+
+def _value_line(node: Node, is_told: bool) -> str:
+    """The line of a node's value at the start."""
+    if is_told:
+        return "value ?"
+    return "value not kept" if node.value is None else f"value {value_text(node.value)}"
+
+
+def _gradient_line(value: Any, progress: str = "") -> str:
+    return shortened(f"grad {value_text(value)}") + progress
+
+
+def _run(f: Callable[..., Any], arguments: Sequence[Any]) -> tuple[ad.Tensor, list[Event], dict[str, ad.Tensor]]:
+    """Run a function on Tensors made from its arguments: its result, the events of its forward pass, and its inputs by name."""
+    inputs: dict[str, ad.Tensor] = {}
+    parameters = _parameters(f, len(arguments))
+    tensors = [_as_tensors(value, name, inputs) for name, value in zip(parameters, arguments, strict=True)]
+    with ad.listen() as heard:
+        output = f(*tensors)
+    if not isinstance(output, ad.Tensor):
+        raise TypeError(f"GradientFlowView: {_title(f)} must return one Tensor, got {described(output)}")
+    return recorded(output, "GradientFlowView"), heard, inputs
+
+
+def _as_tensors(value: Any, name: str, inputs: dict[str, ad.Tensor]) -> Any:
+    """Numbers and arrays as Tensors that want a gradient, inside lists, tuples and dicts too; gathered in ``inputs`` by name."""
+    if isinstance(value, dict):
+        return {key: _as_tensors(part, f"{name}[{key!r}]", inputs) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_tensors(part, f"{name}[{place}]", inputs) for place, part in enumerate(value))
+    if isinstance(value, (int, float)) or (hasattr(value, "dtype") and not isinstance(value, ad.Tensor)):
+        value = ad.tensor(value, requires_grad=True, name=name)
+    if isinstance(value, ad.Tensor):
+        inputs[name] = value
+    return value
+
+
+def _parameters(f: Callable[..., Any], count: int) -> list[str]:
+    """The names of a function's first parameters."""
+    try:
+        known = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+    except (TypeError, ValueError):
+        known = []
+    return [*known, *(f"argument{place}" for place in range(len(known), count))][:count]
+
+
+def _title(f: Any) -> str:
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def _advice(subject: Any, arguments: Sequence[Any]) -> str:
+    """Why a subject cannot be shown, and what to pass instead."""
+    where = "GradientFlowView"
+    if isinstance(subject, Graph):
+        return f"{where}: a Graph has shapes and no values; pass the function and its arguments: {where}({subject.name}, …)"
+    if callable(subject):
+        return f"{where}: got the function {_title(subject)} without arguments; pass them too: {where}({_title(subject)}, 2.0, 3.0)"
+    if isinstance(subject, ad.Tensor):
+        return f"{where}: got a Tensor and {len(arguments)} more arguments; pass the Tensor alone, or a function and its arguments"
+    return (
+        f"{where}: expected a Tensor or a function with its arguments, got {described(subject)}; pass the result of a computation "
+        "on tensors made with ad.tensor(…, requires_grad=True)"
+    )

@@ -1,0 +1,102 @@
+"""GraphView: a graph as it was recorded, node by node, with phases, scopes, shapes and what backward reuses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import traitlets
+
+from autodiff_lab.graph import Graph, Node
+
+from .captions import Names, counted, node_caption
+from .collapsing import scopes_of
+from .drawing import Drawing, draw, node_text
+from .facts import box_facts, graph_facts, scope_facts
+from .scene import Scene
+from .shapes import box_key, scope_key
+from .steps import Steps
+from .subjects import graph_from
+from .view import View
+
+
+class GraphView(View):
+    """The graph of a function or of a Tensor; a click on a scope's name collapses it to one box, a click on the box opens it.
+
+    Args:
+        subject: a Graph, as from ``ad.record``, or a Tensor that was computed from Tensors with ``requires_grad=True``.
+        collapse: scopes that are drawn as one box.
+
+    Raises:
+        TypeError, ValueError: ``subject`` has no graph, or ``collapse`` names a scope that it does not have.
+
+    >>> import autodiff_lab as ad
+    >>> GraphView(ad.record(lambda x, w: x * w, 2.0, 3.0))
+    Graph <lambda>: 3 nodes, 2 edges: 3 elements, 4 frames
+      0. Graph <lambda>: 3 nodes, 2 edges. Step to see them in the order in which they were recorded.
+      1. `x` is an input: shape (), float64.
+      2. `w` is an input: shape (), float64.
+      3. `mul` (node 2) computes mul of `x` and `w`: shape (), float64.
+    """
+
+    def __init__(self, subject: Any, collapse: Collection[str] = (), **traits: Any) -> None:
+        self.graph = graph_from(subject, "GraphView")
+        self._collapse = frozenset(_known_scopes(self.graph, collapse))
+        super().__init__(graph_scene(self.graph, self._collapse), **traits)
+
+    @property
+    def collapsed(self) -> tuple[str, ...]:
+        """The scopes that are drawn as one box."""
+        return tuple(sorted(self._collapse))
+
+    @collapsed.setter
+    def collapsed(self, scopes: Collection[str]) -> None:
+        self._collapse = frozenset(_known_scopes(self.graph, scopes))
+        self.scene = graph_scene(self.graph, self._collapse)
+
+    @traitlets.observe("selected")
+    def _toggle_scope(self, change: dict[str, Any]) -> None:
+        key = change["new"] or ""
+        opened = {scope for scope in self._collapse if key.startswith(box_key(scope, ""))}
+        closed = {scope for scope in scopes_of(self.graph) if key == scope_key(scope)}
+        if opened or closed:
+            self.selected = None
+            self.collapsed = tuple((self._collapse - opened) | closed)
+
+
+def graph_scene(graph: Graph, collapse: Collection[str] = ()) -> Scene:
+    """The scene of a graph: one frame before the first step, and one for each node in recorded order."""
+    drawing = draw(graph, f"Graph {graph.name}", collapse=collapse)
+    title = f"Graph {graph.name}: {counted(len(graph), 'node')}, {counted(sum(1 for _ in graph.edges), 'edge')}"
+    note = f" {drawing.note}" if drawing.note else ""
+    steps = Steps(f"{title}. Step to see them in the order in which they were recorded.{note}")
+    name = Names(lambda node: node_text(graph.nodes[node]))
+    for node in graph:
+        _add_step(steps, drawing, node, node_caption(node, name))
+    steps.add(f"All {len(graph)} nodes are there." if len(graph) != 1 else "The one node is there.")
+    facts = {**graph_facts(graph), **scope_facts(graph), **box_facts(drawing.boxes)}
+    return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
+
+
+def _add_step(steps: Steps, drawing: Drawing, node: Node, caption: str) -> None:
+    edges = [c for place, i in enumerate(node.inputs) for c in drawing.edge(i, node.id, place, "active")]
+    inputs = [c for i in node.inputs for c in drawing.node(i, "used")]
+    passing = [*edges, *inputs, *drawing.node(node.id, "active")]
+    source = None if node.source is None else str(node.source)
+    steps.add(caption, drawing.node(node.id, "done"), passing, drawing.elements.get(node.id), source)
+
+
+def _legend(graph: Graph) -> tuple[tuple[str, str], ...]:
+    rows = [("active", "this step"), ("used", "its inputs"), ("done", "recorded")]
+    if any(node.phase == "backward" for node in graph):
+        rows += [("edge forward", "forward"), ("edge backward", "backward"), ("edge saved", "kept for backward")]
+    return tuple(rows)
+
+
+def _known_scopes(graph: Graph, scopes: Collection[str]) -> Collection[str]:
+    """The scopes, if the graph has them."""
+    known = scopes_of(graph)
+    for scope in [scopes] if isinstance(scopes, str) else scopes:
+        if scope not in known:
+            raise ValueError(f"collapse: graph {graph.name} has no scope {scope!r}; its scopes are: {', '.join(known) or 'none'}")
+    return [scopes] if isinstance(scopes, str) else scopes
