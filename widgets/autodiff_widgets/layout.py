@@ -85,35 +85,43 @@ def is_leaf(node: Node) -> bool:
 def _rows(graph: Graph) -> tuple[list[int], list[str]]:
     """Each node's row, and each row's scope.
 
-    A leaf stands in the row above the op that uses it first; an op below all its inputs and inside its scope's rows.
+    A leaf stands in the row above the op that uses it first (beside it, in the backward column); an op below all its inputs
+    and inside its scope's rows.
     """
     rows = [-1] * len(graph)
     scopes: list[str] = []
     start, scope = 0, None
     for node in graph:
-        if node.phase != "forward":
-            rows[node.id] = _row_beside(node, graph, rows, max(len(scopes) - 1, 0))
-            continue
-        if is_leaf(node):
-            continue
-        if node.scope != scope:
-            start, scope = len(scopes), node.scope
         fresh = [i for i in node.inputs if rows[i] < 0]
-        row = max([start + bool(fresh), *(rows[i] + 1 for i in node.inputs if rows[i] >= 0)])
-        scopes += [node.scope] * (row + 1 - len(scopes))
-        rows[node.id] = row
-        for leaf in fresh:
-            rows[leaf] = row - 1
+        if node.phase != "forward":
+            rows[node.id] = row = _row_beside(node, graph, rows, max(len(scopes) - 1, 0))
+            for leaf in fresh:
+                rows[leaf] = row
+        elif not is_leaf(node):
+            if node.scope != scope:
+                start, scope = len(scopes), node.scope
+            row = max([start + bool(fresh), *(rows[i] + 1 for i in node.inputs if rows[i] >= 0)])
+            scopes += [node.scope] * (row + 1 - len(scopes))
+            rows[node.id] = row
+            for leaf in fresh:
+                rows[leaf] = row - 1
     if graph.nodes and not scopes:
         scopes = [""]
     return [max(row, 0) for row in rows], scopes
 
 
 def _row_beside(node: Node, graph: Graph, rows: Sequence[int], last: int) -> int:
-    """The row of a backward or update node: its origin's, else that of the parameter it reads, else the last one."""
-    if node.origin is not None and rows[node.origin] >= 0:
+    """The row of a backward or update node: its origin's; else of the highest gradient or parameter that it reads.
+
+    A leaf without an origin has no row until something uses it.
+    """
+    if node.origin is not None:
         return rows[node.origin]
-    return next((rows[i] for i in node.inputs if is_leaf(graph.nodes[i]) and rows[i] >= 0), last)
+    if is_leaf(node):
+        return -1
+    reads = [rows[i] for i in node.inputs if rows[i] >= 0]
+    gradients = [rows[i] for i in node.inputs if rows[i] >= 0 and graph.nodes[i].phase != "forward"]
+    return min(gradients or reads, default=last)
 
 
 def _prefixes(scope: str) -> list[str]:
@@ -158,21 +166,38 @@ def _band(band: tuple[str, int, int], scopes: Sequence[str], tops: Sequence[floa
 def _column(graph: Graph, members: Sequence[int], rows: Sequence[int], widths: Sequence[float]) -> dict[Spot, float]:
     """The centres of a column's nodes and lanes. A lane ``(source, row)`` keeps a row free for edges that pass through it.
 
-    All edges of one source share its lane. Nodes of one origin stay together, in recorded order.
+    All edges of one source share its lane.
     """
     sources = _with_lanes(graph, members, rows)
     number = {spot: place for place, spot in enumerate(sources)}
-    by_row: dict[int, dict[tuple[str, Spot], list[int]]] = {}
+    by_row: dict[int, list[list[int]]] = {}
+    for group in _groups(graph, members, rows):
+        by_row.setdefault(rows[group[0]], []).append([number[member] for member in group])
     for spot in sources:
-        row, group = (rows[spot], ("node", spot)) if isinstance(spot, int) else (spot[1], ("lane", spot))
-        if isinstance(spot, int) and (origin := graph.nodes[spot].origin) is not None:
-            group = ("origin", origin)
-        by_row.setdefault(row, {}).setdefault(group, []).append(number[spot])
+        if not isinstance(spot, int):
+            by_row.setdefault(spot[1], []).append([number[spot]])
     climbs = any(graph.nodes[member].phase != "forward" for member in members)
-    ordered = [list(by_row[row].values()) for row in sorted(by_row, reverse=climbs)]
+    ordered = [by_row[row] for row in sorted(by_row, reverse=climbs)]
     sizes = [widths[spot] if isinstance(spot, int) else 0.0 for spot in sources]
     flow = [[number[source] for source in found] for found in sources.values()]
     return dict(zip(sources, arrange(ordered, sizes, flow, NODE_GAP), strict=True))
+
+
+def _groups(graph: Graph, members: Sequence[int], rows: Sequence[int]) -> list[list[int]]:
+    """The nodes of a column that stay together in their row, in recorded order: of one origin, or one made from the other."""
+    group_of: dict[int, list[int]] = {}
+    of_origin: dict[int, int] = {}  # origin -> one of its nodes
+    inside = frozenset(members)
+    for member in members:
+        near = [i for i in graph.nodes[member].inputs if i in inside and rows[i] == rows[member]]
+        origin = graph.nodes[member].origin
+        if origin is not None:
+            near.append(of_origin.setdefault(origin, member))
+        joined = {id(group_of[i]): group_of[i] for i in near if i in group_of}
+        group = [i for found in joined.values() for i in found] + [member]
+        for i in group:
+            group_of[i] = group
+    return [sorted(group) for group in {id(group): group for group in group_of.values()}.values()]
 
 
 def _with_lanes(graph: Graph, members: Sequence[int], rows: Sequence[int]) -> dict[Spot, list[Spot]]:

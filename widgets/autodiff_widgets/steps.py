@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 class Listing:
-    """A list drawn with a fixed number of rows; what does not fit is counted in the last row (or the first, at ``end``).
+    """A list drawn with a fixed number of rows. What does not fit is counted: below the first entries, or above the last ones.
 
     >>> queue = Listing("queue", "Queue", count=2)
     >>> [change.texts["text"] for change in queue.show([7, 8, 9], lambda place, node: Row(f"node {node}"))]
@@ -105,7 +105,9 @@ class Listing:
         count, total = len(self._keys), len(entries)
         if total <= count:
             return [row(place, entry) for place, entry in enumerate(entries)] + [Row("")] * (count - total)
-        hidden = total - count + 1
-        if self.end:
-            return [Row(f"… {hidden} before"), *(row(place, entries[place]) for place in range(hidden, total))]
-        return [*(row(place, entries[place]) for place in range(count - 1)), Row(f"… {hidden} more")]
+        if self.end:  # a full list starts again, so that most steps change one row and not all of them
+            hidden = count + (total - count - 1) // (count - 1) * (count - 1)
+            rows = [Row(f"… {hidden} before"), *(row(place, entries[place]) for place in range(hidden, total))]
+            return rows + [Row("")] * (count - len(rows))
+        rows = [row(place, entries[place]) for place in range(count - 1)]
+        return [*rows, Row(f"… {total - count + 1} more")]

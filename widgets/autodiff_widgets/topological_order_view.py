@@ -73,6 +73,7 @@ class _Order:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.drawing = self.draw()
+        self.labels = [node_label(node) for node in graph]
         self.name = Names(lambda node: node_text(graph.nodes[node]))
         self.waiting_nodes: list[int] = []
         self.order: list[int] = []
@@ -104,7 +105,7 @@ class _Order:
 
     def order_row(self, place: int, node: int) -> Row:
         """A node of the order, with its number."""
-        return Row(f"{place + 1}. {node_label(self.graph.nodes[node])}", "done")
+        return Row(f"{place + 1}. {self.labels[node]}", "done")
 
     def next_edge(self, source: int, consumer: int, state: State) -> tuple[Change, ...]:
         """The change of the next edge between two nodes: a node used twice has two."""
@@ -143,7 +144,7 @@ class _DepthFirst(_Order):
         return self.waiting_nodes[::-1]
 
     def waiting_row(self, place: int, node: int) -> Row:
-        return Row(node_label(self.graph.nodes[node]), "waiting" if place else "active")
+        return Row(self.labels[node], "waiting" if place else "active")
 
 
 class _Kahn(_Order):
@@ -173,7 +174,7 @@ class _Kahn(_Order):
                 self.add(event, consumer, (*edge, *told), self.drawing.node(consumer, "target"))
 
     def waiting_row(self, place: int, node: int) -> Row:
-        return Row(node_label(self.graph.nodes[node]), "ready")
+        return Row(self.labels[node], "ready")
 
 
 def _counting_lines(node: Node) -> tuple[Text, ...]:
