@@ -111,8 +111,10 @@ class Recorder:
         if id(value) in self._constants and not isinstance(value, (int, float)):
             return self._constants[id(value)][1]
         kept = value if isinstance(value, (int, float)) else real_array(value).copy()
-        phase = (events.context.get() or events.Context()).phase
-        symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, phase=phase)
+        now = events.context.get() or events.Context()
+        symbol = self._append(
+            "constant", "", shape_of(kept), dtype_of(kept), value=kept, phase=now.phase, scope=now.scope, origin=now.origin
+        )
         self._constants[id(value)] = (value, symbol.id)
         return symbol.id
 
