@@ -39,11 +39,11 @@ class Message:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        faint = "color:var(--jp-ui-font-color2, #666)"
+        small = "font-size:.92em"
         parts = [f"<strong>{escape(self.heading)}</strong>", *map(_paragraph, self.paragraphs)]
         if self.code:
             parts.append(f"<pre style='margin:.4em 0;white-space:pre-wrap'>{escape(self.code)}</pre>")
-        parts += [_paragraph(self.after_code), *(_paragraph(text, faint) for text in self.notes)]
+        parts += [_paragraph(self.after_code), *(_paragraph(text, small) for text in self.notes)]
         style = f"border-left:4px solid {self.colour};padding:.3em .9em;max-width:46em;line-height:1.45"
         return f"<div role='status' style='{style}'>{''.join(parts)}</div>"
 
