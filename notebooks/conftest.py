@@ -1,4 +1,4 @@
-"""What the examples in docstrings need: a progress file of their own."""
+"""What the examples in the docstrings of the exercises need."""
 
 from __future__ import annotations
 
@@ -8,8 +8,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh place for progress, so that an example neither reads nor changes what somebody has really done."""
-    file = tmp_path / "progress.json"
-    monkeypatch.setenv("AUTODIFF_LAB_PROGRESS", str(file))
-    return file
+def examples_have_their_own_progress(own_progress: Path) -> None:
+    """Each example begins as a student who has done nothing yet."""

@@ -147,8 +147,7 @@ def test_two_pictures_never_stand_side_by_side(source: Path) -> None:
 
 
 @pytest.fixture
-def as_a_student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AUTODIFF_LAB_PROGRESS", str(tmp_path / "progress.json"))
+def as_a_student(tmp_path: Path, own_progress: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(ROOT / part) for part in (".", "widgets", "notebooks")))
     return tmp_path

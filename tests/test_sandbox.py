@@ -1,0 +1,176 @@
+"""Hostile and unlucky code: whatever a student's function does is an outcome, and the next check works."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autodiff_exercises import check, sandbox
+from autodiff_exercises.registry import EXERCISES
+
+from tests.notebook_cell import defined
+
+pytestmark = pytest.mark.usefixtures("own_progress")
+
+
+def loops(graph: Any) -> Any:
+    while True:
+        pass
+
+
+def loops_and_catches_everything(graph: Any) -> Any:
+    while True:
+        with contextlib.suppress(BaseException):
+            time.sleep(10)
+
+
+def floods(graph: Any) -> Any:
+    while True:
+        print("flood" * 1000)
+        os.write(1, b"flood" * 1000)
+        os.write(2, b"flood" * 1000)
+
+
+def exits(graph: Any) -> Any:
+    os._exit(0)
+
+
+def is_killed(graph: Any) -> Any:
+    os.kill(os.getpid(), 9)
+
+
+def aborts(graph: Any) -> Any:
+    os.abort()
+
+
+def crashes(graph: Any) -> Any:
+    ctypes.string_at(0)
+
+
+HOSTILE = {
+    loops: "still running",
+    loops_and_catches_everything: "still running",
+    floods: "still running",
+    exits: "ended the whole of Python",
+    is_killed: "the system ended your function (signal 9)",
+    aborts: "crashed",
+    crashes: "crashed",
+}
+
+
+@pytest.mark.parametrize("function", HOSTILE)
+def test_code_that_never_answers_is_an_outcome_and_the_next_check_works(function: Callable[..., Any]) -> None:
+    began = time.perf_counter()
+    run = sandbox.run(function, [({"x": []},)], seconds=1.0)
+    assert HOSTILE[function] in run.stopped
+    assert time.perf_counter() - began < 10
+    assert check("topological_order", EXERCISES["topological_order"].solution).right
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_told_with_its_line_and_the_call() -> None:
+    exercise = EXERCISES["topological_order"]
+    loop = defined("def topological_order(graph):\n    while True:\n        graph = dict(graph)", "topological_order")
+    found = check(exercise.name, loop)
+    assert found.verdict == "could not be checked" and found.example.startswith("topological_order({")
+    assert "still running after 5 seconds, in line" in found.why
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit"),
+        ("return input('order? ')", "EOFError"),
+        ("return topological_order(graph)", "RecursionError"),
+        ("return graph['nothing']", "KeyError"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("return [0] * 10**12", "MemoryError"),
+    ],
+)
+def test_an_exception_is_an_outcome_that_names_it(body: str, kind: str) -> None:
+    found = check(defined(f"def topological_order(graph):\n    {body}", "topological_order"))
+    assert found.verdict == "wrong" and f"It raised {kind}" in found.returned
+
+
+def test_a_function_that_cannot_be_sent_away_runs_here_and_the_limit_is_said() -> None:
+    lock = threading.Lock()
+
+    def topological_order(graph: Any) -> Any:
+        with lock:
+            return EXERCISES["topological_order"].solution(graph)
+
+    found = check(topological_order)
+    assert found.right and "without a time limit" in " ".join(found.notes)
+
+
+def test_an_answer_that_cannot_be_sent_back_is_refused() -> None:
+    source = "class Odd: pass\ndef topological_order(graph): return Odd()"
+    assert check(defined(source, "topological_order")).returned == "Yours returned <Odd object>."
+
+
+def test_changed_globals_and_builtins_do_not_outlive_a_check() -> None:
+    source = "import builtins\ndef topological_order(graph):\n    builtins.sorted = None\n    return []"
+    assert check(defined(source, "topological_order")).verdict == "wrong"
+    assert check("topological_order", EXERCISES["topological_order"].alternatives[1]).right
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="fork is not known there")
+def test_a_process_that_the_code_left_behind_does_not_hold_up_the_check() -> None:
+    source = "import os, time\ndef topological_order(graph):\n    os.fork() or time.sleep(60)\n    return list(graph)"
+    began = time.perf_counter()
+    assert check(defined(source, "topological_order")).verdict == "wrong"
+    assert time.perf_counter() - began < 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="looks at a process as POSIX does")
+def test_no_process_is_left_when_the_notebook_ends_even_when_it_is_killed() -> None:
+    script = """
+        from autodiff_exercises import check, sandbox
+        def topological_order(graph):
+            raise NotImplementedError
+        check(topological_order)
+        print(sandbox._waiting[0].pid, flush=True)
+        import time
+        time.sleep(60)
+    """
+    notebook = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert notebook.stdout is not None
+    waiting = int(notebook.stdout.readline())
+    assert is_running(waiting)
+    notebook.kill()
+    notebook.communicate()
+    deadline = time.monotonic() + 10
+    while is_running(waiting) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(waiting)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or ") Z " not in status.read_text()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_process_outlives_these_tests() -> Iterator[None]:
+    yield
+    sandbox._close_all()
+    assert not sandbox._waiting
