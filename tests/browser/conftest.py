@@ -1,4 +1,4 @@
-"""Fixtures for tests in a real browser: a JupyterLab for the session, and for each test a page that must stay offline."""
+"""Fixtures for tests in a real browser: one JupyterLab, and for each test a page of its own that must stay offline."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def page(browser: Any, record: jupyter.Record) -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_notebook(lab: jupyter.Lab, page: Any) -> Callable[[Path], Any]:
+def open_notebook(lab: jupyter.Lab, page: Any) -> Iterator[Callable[[Path], Any]]:
     """``open_notebook(path)`` opens a copy of a notebook in JupyterLab, runs every cell and gives the page.
 
     An error in a cell fails the test with the cell's traceback.
@@ -87,4 +87,5 @@ def open_notebook(lab: jupyter.Lab, page: Any) -> Callable[[Path], Any]:
         jupyter.run_all_cells(page)
         return page
 
-    return open_and_run
+    yield open_and_run
+    lab.end_kernels()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,13 +13,13 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL_SCHEMES = {"data", "blob", "file", "about"}
@@ -33,7 +34,7 @@ SERVER_OPTIONS = (
     "--LabApp.extension_manager=readonly",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     "--LabApp.news_url=None",
-    "--AsyncIOLoopKernelManager.autorestart=False",  # a kernel that dies stays dead, and is seen
+    "--AsyncIOLoopKernelRestarter.restart_limit=0",  # a kernel that dies stays dead, and is seen
 )
 BROWSER_OPTIONS = (
     "--no-sandbox",
@@ -59,6 +60,17 @@ class Lab:
         """Where the notebook opens, alone in its window and with a fresh layout."""
         return f"{self.url}/doc/tree/{quote(name)}?token={self.token}&reset"
 
+    def ask(self, path: str, method: str = "GET") -> bytes:
+        """What the server's own interface answers."""
+        request = Request(f"{self.url}/api/{path}", method=method, headers={"Authorization": f"token {self.token}"})
+        with urlopen(request, timeout=10) as reply:
+            return bytes(reply.read())
+
+    def end_kernels(self) -> None:
+        """End the kernel of every open notebook."""
+        for session in json.loads(self.ask("sessions")):
+            self.ask(f"sessions/{session['id']}", "DELETE")
+
 
 @dataclass
 class Record:
@@ -83,11 +95,11 @@ def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     lab = Lab(f"http://127.0.0.1:{port}", root, "t")
-    command = [sys.executable, "-m", "jupyterlab", *SERVER_OPTIONS, f"--port={port}", f"--IdentityProvider.token={lab.token}"]
+    command = [sys.executable, "-m", "jupyterlab", *SERVER_OPTIONS, f"--port={port}", f"--ServerApp.root_dir={root}"]
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [*command, f"--ServerApp.root_dir={root}"],
+            [*command, f"--IdentityProvider.token={lab.token}"],
             env=isolated(folder),
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -101,9 +113,14 @@ def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
 
 
 def isolated(folder: Path) -> dict[str, str]:
-    """The environment with every setting of Jupyter in ``folder``, and the repository's packages importable in kernels."""
-    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR IPYTHONDIR"
-    places = {name: str(folder / name.lower()) for name in names.split()}
+    """The environment with every setting of Jupyter in ``folder``, and the repository's packages on the path."""
+    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+    places = {f"JUPYTER_{name}": str(folder / name.lower()) for name in names}
+    places |= {f"JUPYTERLAB_{name}": str(folder / name.lower()) for name in ("SETTINGS_DIR", "WORKSPACES_DIR")}
+    places["IPYTHONDIR"] = str(folder / "ipython")
+    news = folder / "settings_dir" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    news.parent.mkdir(parents=True)
+    news.write_text('{"fetchNews": "false"}')  # else JupyterLab asks whether it may, over the notebook
     packages = [str(REPOSITORY), str(REPOSITORY / "widgets"), str(REPOSITORY / "notebooks")]
     return {**os.environ, **places, "PYTHONPATH": os.pathsep.join(packages), "JUPYTER_PREFER_ENV_PATH": "1"}
 
@@ -113,7 +130,7 @@ def wait_for_server(lab: Lab, server: subprocess.Popen[bytes], log: Path, second
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            urllib.request.urlopen(f"{lab.url}/api/status?token={lab.token}", timeout=5).close()
+            lab.ask("status")
             return
         except OSError:
             time.sleep(0.1)
@@ -154,34 +171,34 @@ def is_local(url: str) -> bool:
     return parts.scheme in LOCAL_SCHEMES or parts.hostname in LOCAL_HOSTS
 
 
+KERNEL_READY = """() => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
+}"""
+ALL_RAN_OR_ONE_FAILED = """() => {
+  const panel = jupyterapp.shell.currentWidget;
+  const cells = panel.content.model.toJSON().cells.filter((cell) => cell.cell_type === "code");
+  const ran = cells.every((cell) => cell.execution_count !== null || !String(cell.source).trim());
+  const failed = cells.flatMap((cell) => cell.outputs).some((output) => output.output_type === "error");
+  return failed || (ran && panel.sessionContext.session?.kernel?.status === "idle");
+}"""
+OUTPUTS = "() => jupyterapp.shell.currentWidget.content.model.toJSON().cells.flatMap((cell) => cell.outputs ?? [])"
+
+
 def run_all_cells(page: Any, seconds: float = 120) -> None:
-    """Run every cell of the open notebook and wait until all have run; a cell with an error raises with its traceback."""
-    page.wait_for_function(
-        """() => {
-          const panel = window.jupyterapp?.shell.currentWidget;
-          return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
-        }""",
-        timeout=seconds * 1000,
-    )
+    """Run every cell of the open notebook and wait until all have run; an error in a cell raises with its traceback."""
+    wait(page, KERNEL_READY, seconds, "the notebook has no idle kernel (does its metadata name one?)")
     page.evaluate("() => void jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.wait_for_function(
-        """() => {
-          const panel = jupyterapp.shell.currentWidget;
-          const cells = panel.content.model.toJSON().cells.filter((cell) => cell.cell_type === "code");
-          const outputs = cells.flatMap((cell) => cell.outputs);
-          const kernel = panel.sessionContext.session.kernel;
-          const ran = cells.every((cell) => cell.execution_count !== null || !String(cell.source).trim());
-          return outputs.some((output) => output.output_type === "error") || (ran && kernel.status === "idle");
-        }""",
-        timeout=seconds * 1000,
-    )
-    for output in outputs_of(page):
+    wait(page, ALL_RAN_OR_ONE_FAILED, seconds, "not every cell has run")
+    for output in page.evaluate(OUTPUTS):
         assert output["output_type"] != "error", "\n".join(output["traceback"])
 
 
-def outputs_of(page: Any) -> list[dict[str, Any]]:
-    """Every output of the open notebook, in order."""
-    found: list[dict[str, Any]] = page.evaluate(
-        "() => jupyterapp.shell.currentWidget.content.model.toJSON().cells.flatMap((cell) => cell.outputs ?? [])"
-    )
-    return found
+def wait(page: Any, condition: str, seconds: float, otherwise: str) -> None:
+    """Wait for a condition in the page; raises with what is wrong otherwise."""
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+    try:
+        page.wait_for_function(condition, timeout=seconds * 1000)
+    except PlaywrightTimeout:
+        raise TimeoutError(f"after {seconds:g} s, {otherwise}") from None

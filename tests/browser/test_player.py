@@ -23,6 +23,7 @@ CELLS = (
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
     path = tmp_path / "player.ipynb"
     nbformat.write(book, path)
     return path
@@ -37,7 +38,7 @@ class Player:
         self.root.wait_for()
 
     def counter(self) -> str:
-        return str(self.root.locator(".counter").input_value())
+        return str(self.root.locator(".counter").inner_text())
 
     def caption(self) -> str:
         return str(self.root.locator(".caption").inner_text())
@@ -136,10 +137,12 @@ def test_a_player_steps_when_the_kernel_is_dead(
 ) -> None:
     page = open_notebook(notebook)
     page.evaluate(
-        """() => void jupyterapp.shell.currentWidget.sessionContext.session.kernel
-              .requestExecute({ code: "import os, signal; os.kill(os.getpid(), signal.SIGKILL)" }).done.catch(() => {})"""
+        """() => {
+          window.kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+          kernel.requestExecute({ code: "import os; os.kill(os.getpid(), 9)" }).done.catch(() => {});
+        }"""
     )
-    page.wait_for_function("() => jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'dead'")
+    page.wait_for_function("() => kernel.status === 'dead'")
     record.errors.clear()  # JupyterLab's own about the kernel; the player must add none
     steps_and_scrubs(Player(page))
     Player(page).root.locator('.node[data-op="n1"]').click()
@@ -147,7 +150,9 @@ def test_a_player_steps_when_the_kernel_is_dead(
     page.wait_for_timeout(400)
 
 
-def test_running_a_cell_again_leaves_one_player_that_works(open_notebook: Callable[[Path], Any], notebook: Path) -> None:
+def test_running_a_cell_again_leaves_one_player_that_works(
+    open_notebook: Callable[[Path], Any], notebook: Path
+) -> None:
     page = open_notebook(notebook)
     Player(page, 1)
     page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")

@@ -140,11 +140,17 @@ test("Frames are saved at most ten times a second, and never to a dead kernel", 
   assert.equal(model.saves, 0);
   mock.timers.tick(100);
   assert.equal(model.saves, 1);
-  model.widget_manager = { kernel: { status: "dead" } };
+  for (const kernel of [{ status: "dead" }, { status: "restarting" }, null]) {
+    model.widget_manager = { kernel };
+    press("ArrowRight");
+    mock.timers.tick(1000);
+    assert.equal(model.saves, 1);
+  }
+  assert.equal(model.get("frame"), 33);
+  model.widget_manager = { kernel: { status: "busy" } };
   press("ArrowRight");
   mock.timers.tick(1000);
-  assert.equal(model.saves, 1);
-  assert.equal(model.get("frame"), 31);
+  assert.equal(model.saves, 2);
 });
 
 test("Selecting in one player selects in every player of the same link, and only there", () => {

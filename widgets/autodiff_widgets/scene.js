@@ -157,8 +157,9 @@ function reporter(model, signal) {
   let timer;
   const send = () => {
     timer = undefined;
-    const status = model.widget_manager?.kernel?.status;
-    if (!["dead", "terminating", "restarting", "autorestarting"].includes(status)) model.save_changes();
+    const manager = model.widget_manager ?? {};
+    // JupyterLab's manager has a kernel, which is null once it is gone; others do not say.
+    if (!("kernel" in manager) || /^(idle|busy|starting)$/.test(manager.kernel?.status)) model.save_changes();
   };
   signal.addEventListener("abort", () => clearTimeout(timer));
   return (/** @type {string} */ name, /** @type {unknown} */ value) => {
