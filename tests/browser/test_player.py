@@ -8,8 +8,8 @@ from typing import Any
 
 import nbformat
 import pytest
-
 from autodiff_widgets.view import View
+
 from tests.browser.jupyter import Record
 from tests.hand_written import scene
 
