@@ -219,18 +219,15 @@ function toolbar(last, player) {
       for (const node of [first, back]) node.setAttribute("aria-disabled", String(at === 0));
       for (const node of [forward, end]) node.setAttribute("aria-disabled", String(at === last));
       const label = playing ? "Pause (Space)" : "Play (Space)";
-      play.title = label;
-      play.setAttribute("aria-label", label);
-      play.replaceChildren(icon(playing ? "pause" : "play"));
+      play.replaceChildren();
+      dress(play, { title: label, "aria-label": label }, [icon(playing ? "pause" : "play")]);
     },
   };
 }
 
 /** One picture in a scroll box. @param {Pane} pane */
 function paneBox(pane) {
-  const picture = parsePicture(pane.svg);
-  picture.setAttribute("role", "group");
-  picture.setAttribute("aria-label", pane.label);
+  const picture = dress(parsePicture(pane.svg), { role: "group", "aria-label": pane.label }, []);
   const width = Number.parseFloat(picture.getAttribute("width") ?? "") || 400;
   const box = html("div", { class: "pane" }, picture);
   // Panes share a row while each keeps a readable width, and take the rest in proportion to their pictures.
@@ -308,10 +305,7 @@ function makeButtons(box, facts) {
   });
 }
 
-/**
- * The key of the element with facts that an event happened in.
- * @param {EventTarget | null} target @param {Scene["facts"]} facts
- */
+/** The key of the element with facts around a target. @param {EventTarget?} target @param {Scene["facts"]} facts */
 function keyOf(target, facts) {
   const key = /** @type {Element} */ (target).closest("[data-op]")?.getAttribute("data-op") ?? "";
   return Object.hasOwn(facts, key) ? key : null;
@@ -426,10 +420,9 @@ function buildPlayer(el, model, signal) {
 
   // The longest caption keeps the room for all, so that the picture stays where it is.
   const longest = frames.reduce((most, { caption }) => (caption.length > most.length ? caption : most), "");
-  const attributes = { class: "autodiff-player", role: "region", "aria-label": scene.title, tabindex: "0" };
   const root = html(
     "div",
-    attributes,
+    { class: "autodiff-player", role: "region", "aria-label": scene.title, tabindex: "0" },
     html("div", { class: "title" }, scene.title),
     bar.root,
     html("div", { class: "caption-room", "data-longest": longest }, caption),

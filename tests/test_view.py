@@ -1,0 +1,128 @@
+"""What every view owes its reader without a browser: text, a true static picture, a safe page, readable colours."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import product
+from xml.etree import ElementTree
+
+import pytest
+from autodiff_widgets.export import PICTURE_CSS, PLAYER_JS
+from autodiff_widgets.scene import Change, Frame, Pane, Scene
+from autodiff_widgets.view import View
+
+from tests.hand_written import scene
+
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40">{}</svg>'
+
+
+def states_in(svg: str) -> dict[str, str]:
+    elements = ElementTree.fromstring(svg).iter()
+    return {e.attrib["data-op"]: e.attrib["data-s"] for e in elements if "data-op" in e.attrib and "data-s" in e.attrib}
+
+
+def test_the_static_picture_of_a_frame_has_the_states_and_texts_of_that_frame() -> None:
+    view = View(scene())
+    for number in range(len(view.frames)):
+        assert states_in(view.svg(number)) == view.scene.states_at(number)
+    assert ">−1.0<" in view.svg(3)
+    assert ">−1.0<" not in view.svg(2)
+    assert view.svg() == view.svg(len(view.frames) - 1)
+
+
+def test_a_static_picture_needs_no_script_no_variable_and_no_address() -> None:
+    svg = View(scene("<script>run()</script>")).svg()
+    assert "<script" not in svg
+    assert "var(" not in svg
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", svg)
+    assert not re.search(r"\son\w+=", svg)
+
+
+def test_a_text_in_an_inner_element_is_written_by_the_inner_elements_key() -> None:
+    nested = (
+        '<g data-op="outer"><text data-slot="value">-</text><g data-op="inner"><text data-slot="value">-</text></g></g>'
+    )
+    changes = (Change("outer", texts={"value": "OUT"}), Change("inner", texts={"value": "IN"}))
+    svg = View(Scene("nested", (Pane(PICTURE.format(nested), "p"),), (Frame("all", changes),))).svg()
+    assert re.search(r'"outer"><text[^>]*>OUT<.*"inner"><text[^>]*>IN<', svg)
+
+
+def test_the_mime_bundle_has_the_widget_a_picture_and_a_short_text() -> None:
+    view = View(scene())
+    bundle = view._repr_mimebundle_()
+    assert bundle is not None
+    data = bundle[0]
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id
+    assert states_in(data["image/svg+xml"]) == view.scene.states_at(len(view.frames) - 1)
+    assert data["text/plain"] == repr(view)
+    assert repr(view).splitlines()[1] == "  0. Nothing has run yet. Each op waits for its inputs."
+
+
+def test_the_short_text_stays_short_and_says_what_it_leaves_out() -> None:
+    frames = tuple(Frame(f"step {number} says a sentence of some length") for number in range(500))
+    view = View(Scene("long", (Pane(PICTURE.format(""), "p"),), frames))
+    assert len(repr(view)) < 2000
+    shown = len(repr(view).splitlines()) - 2
+    assert repr(view).endswith(f"… {500 - shown} more; .text() shows all")
+    assert "499. step 499" in view.text()
+
+
+def test_a_page_keeps_every_title_out_of_its_script(tmp_path) -> None:
+    title = "</script><script>run()</script><!--"
+    page = View(scene(title)).save_html(tmp_path / "page.html", View(scene("second"))).read_text(encoding="utf-8")
+    assert page.count("<script") == 2, "the data and the player"
+    data = re.search(r'id="autodiff-scenes">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    assert [state["scene"]["title"] for state in json.loads(data[1])] == [title, "second"]
+
+
+def test_a_frame_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    view = View(scene())
+    view.frame = -1
+    assert view.frame == 5
+    with pytest.raises(IndexError, match=r"frame must be from -6 to 5, .* got 6"):
+        view.frame = 6
+
+
+def test_a_scene_without_a_frame_or_a_pane_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 panes and 0 frames, and needs at least one of each"):
+        Scene("empty", (Pane(PICTURE.format(""), "p"),), ())
+
+
+def test_views_are_given_their_events_and_keep_them() -> None:
+    assert View(scene(), events=iter("ab")).events == ("a", "b")
+
+
+def test_the_player_stays_small_because_every_widget_saves_a_copy() -> None:
+    assert len(PLAYER_JS.encode()) <= 20 * 1024
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#rrggbb``. Source: WCAG 2.2, relative luminance."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+PALETTES = [
+    dict(zip(("light", "dark"), shades, strict=True)) | {"name": name}
+    for name, *shades in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", PICTURE_CSS)
+]
+FILLS = ("paper", "panel", "forward", "backward", "update", "ready", "done", "used", "target")
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_text_can_be_read_and_every_line_be_seen(mode: str) -> None:
+    colours = {palette["name"]: palette[mode] for palette in PALETTES}
+    for text, fill in product(("ink", "muted"), FILLS):
+        assert contrast(colours[text], colours[fill]) >= 4.5, (text, fill)
+    assert contrast("#17202a", colours["active"]) >= 4.5
+    lines = [name for name in colours if name.endswith("-line")]
+    for line in [*lines, "wire", "accent"]:
+        assert contrast(colours[line], colours["paper"]) >= 3, line
