@@ -103,7 +103,7 @@ def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
             env=isolated(folder),
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # a group of its own, which its kernels join, to be ended as one
+            start_new_session=True,  # a group of its own, to be ended as one
         )
     try:
         wait_for_server(lab, server, log, seconds)
@@ -138,7 +138,10 @@ def wait_for_server(lab: Lab, server: subprocess.Popen[bytes], log: Path, second
 
 
 def end(server: subprocess.Popen[bytes]) -> None:
-    """Ask the server's group to end, which shuts its kernels down, then kill what is left."""
+    """Ask the server's group to end, which shuts its kernels down, then kill what is left.
+
+    A kernel watches its parent, and ends too when the server was killed.
+    """
     for kind in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(server.pid, kind)

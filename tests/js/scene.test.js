@@ -58,10 +58,17 @@ test("Going back before the first frame leaves the pictures as they were drawn",
   assert.equal(markup(pictures), drawn);
 });
 
+test("A text inside an inner element is written by the inner element's key only", () => {
+  const inner = '<g data-op="inner"><text data-slot="value">-</text></g>';
+  const picture = parsePicture(`<svg xmlns="http://www.w3.org/2000/svg"><g data-op="outer"><text data-slot="value">-</text>${inner}</g></svg>`);
+  film(byKey([picture]), [{ changes: [["outer", null, { value: "OUT" }]] }]).go(0);
+  assert.deepEqual([...picture.querySelectorAll("text")].map((text) => text.textContent), ["OUT", "-"]);
+});
+
 test("A picture loses everything that could run or load something", () => {
   const picture = parsePicture(`<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="run()">
     <script>run()</script><style>@import "http://outside"</style><foreignObject><b xmlns="http://www.w3.org/1999/xhtml">x</b></foreignObject>
-    <g data-op="n1" ONCLICK="run()" onmouseover="run()" style="background:url(http://outside)"><text>kept</text></g>
+    <g data-op="n1" ONCLICK="run()" onmouseover="run()" style="background:image-set('http://outside' 1x)"><text>kept</text></g>
     <a href="java&#10;script:run()"><text>gone</text></a><use xlink:href="http://outside#x"/><image href="http://outside/i.png"/>
     <rect fill="url(http://outside)" mask="u\\72l(http://outside)" data-note=" java&#9;script:run()"/>
     <set attributeName="onclick" to="run()"/><iframe xmlns="http://www.w3.org/1999/xhtml" src="http://outside"/></svg>`);
@@ -165,6 +172,8 @@ test("Selecting in one player selects in every player of the same link, and only
   two.press("Escape");
   assert.equal(one.model.get("selected"), null);
   assert.equal(one.el.querySelectorAll("[data-selected]").length, 0);
+  other.click('[data-op="n1"] rect');
+  assert.equal(one.model.get("selected"), null);
 });
 
 test("A picture is one Tab stop; arrows walk its elements and Enter selects", () => {
@@ -200,6 +209,7 @@ test("A new scene takes the place of the old one", () => {
 test("After cleanup nothing is left: no element, no listener, no timer that steps or saves", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const [gone, here] = [show(randomScene(12)), show(randomScene(13))];
+  gone.press("ArrowRight"); // a report waits
   gone.press(" ");
   gone.cleanup();
   assert.equal(gone.el.childElementCount, 0);
@@ -207,6 +217,6 @@ test("After cleanup nothing is left: no element, no listener, no timer that step
   here.click('[data-op="n1"] rect');
   mock.timers.tick(5000);
   assert.equal(gone.model.get("selected"), null);
-  assert.equal(gone.model.get("frame"), 0);
+  assert.equal(gone.model.get("frame"), 1);
   assert.equal(gone.model.saves, 0);
 });

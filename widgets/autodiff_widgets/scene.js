@@ -44,7 +44,7 @@ const svg = (tag, attributes, ...children) => dress(document.createElementNS(SVG
 // ---- pictures
 
 const DRAWING = "svg g defs marker path rect circle ellipse line polyline polygon text tspan title desc pattern";
-const DANGER = /^javascript:|^data:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
+const DANGER = /^javascript:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
 let pictures = 0; // with `copy` it keeps ids apart: every widget imports its own copy of this module
 const copy = Math.random().toString(36).slice(2, 8);
 
@@ -60,7 +60,7 @@ export function parsePicture(text) {
   }
   const prefix = `ad-${copy}-${pictures++}-`;
   for (const node of [root, ...root.querySelectorAll("*")]) {
-    if (node.namespaceURI !== SVG || !DRAWING.split(" ").includes(node.localName)) node.remove();
+    if (!DRAWING.split(" ").includes(node.localName)) node.remove();
     for (const { name, value } of [...node.attributes]) {
       const bare = value.replace(/[\u0000-\u0020]/g, ""); // browsers skip these inside "java\nscript:"
       if (/^on|href$|^style$/i.test(name) || DANGER.test(bare)) node.removeAttribute(name);
