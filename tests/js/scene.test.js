@@ -123,6 +123,14 @@ test("Buttons and scrubber show the same frames as the keys", () => {
   assert.equal(scrubber.value, "0");
 });
 
+test("A name between backquotes in a caption is shown as code, and nothing in it is markup", () => {
+  const scene = randomScene(2, 2, 1);
+  scene.frames[0].caption = "Now `<b>w` of `n1` runs.";
+  const caption = show(scene).el.querySelector(".caption");
+  assert.deepEqual([...caption.querySelectorAll("code")].map((code) => code.textContent), ["<b>w", "n1"]);
+  assert.equal(caption.textContent, "Now <b>w of n1 runs.");
+});
+
 test("Playing steps by itself, a step by hand stops it, and the end stops it too", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const { press, counter, el } = show(randomScene(3, 4, 4));

@@ -53,7 +53,7 @@ def static_svg(scene: Scene, frame: int = -1) -> str:
         left, height = left + width + _GAP, max(height, tall)
         page.append(picture)
     caption = _element("text")
-    caption.text = " ".join(scene.frames[index].caption.split())
+    caption.text = " ".join(scene.frames[index].caption.replace("`", "").split())
     width, height = max(left, 7.5 * len(caption.text) + 2 * _GAP), _TITLE + height + 50
     _place(caption, _GAP, height - _GAP)
     page.append(caption)

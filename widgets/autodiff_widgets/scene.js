@@ -228,11 +228,7 @@ function toolbar(last, player) {
 /** One picture in a scroll box. @param {Pane} pane */
 function paneBox(pane) {
   const picture = dress(parsePicture(pane.svg), { role: "group", "aria-label": pane.label }, []);
-  const width = Number.parseFloat(picture.getAttribute("width") ?? "") || 400;
-  const box = html("div", { class: "pane" }, picture);
-  // Panes share a row while each keeps a readable width, and take the rest in proportion to their pictures.
-  box.style.flex = `${width} 1 ${Math.min(width + 26, 340)}px`;
-  return box;
+  return html("div", { class: "pane", style: `flex-basis: calc(${picture.getAttribute("width")}px + 18px)` }, picture);
 }
 
 /** The facts of the selected element as a table. @param {Scene["facts"]} facts */
@@ -358,7 +354,8 @@ function buildPlayer(el, model, signal) {
     const before = reel.at;
     const at = Math.max(0, Math.min(last, index));
     reel.go(at);
-    caption.textContent = frames[at].caption;
+    const parts = frames[at].caption.split("`"); // every other part stands between backquotes
+    caption.replaceChildren(...parts.map((part, i) => (i % 2 ? html("code", {}, part) : part)));
     source.textContent = frames[at].source ?? "";
     bar.show(at, Boolean(timer));
     look(frames[at].focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
@@ -420,6 +417,7 @@ function buildPlayer(el, model, signal) {
 
   // The longest caption keeps the room for all, so that the picture stays where it is.
   const longest = frames.reduce((most, { caption }) => (caption.length > most.length ? caption : most), "");
+  const side = html("div", { class: "side" }, html("div", { class: "panes" }, ...boxes.slice(1)), details.root);
   const root = html(
     "div",
     { class: "autodiff-player", role: "region", "aria-label": scene.title, tabindex: "0" },
@@ -427,7 +425,7 @@ function buildPlayer(el, model, signal) {
     bar.root,
     html("div", { class: "caption-room", "data-longest": longest }, caption),
     source,
-    html("div", { class: "body" }, html("div", { class: "panes" }, ...boxes), details.root),
+    html("div", { class: "body" }, boxes[0], side),
     legendList(scene.legend),
   );
   bar.root.hidden = last === 0;

@@ -31,7 +31,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One step: a caption, what changes against the frame before, and the element that the camera follows."""
+    """One step: a caption, what changes against the frame before, and the element that the camera follows.
+
+    In the caption a name between backquotes is shown as code: ``"`w` is an input."``
+    """
 
     caption: str
     changes: tuple[Change, ...] = ()
