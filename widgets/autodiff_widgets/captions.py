@@ -20,7 +20,9 @@ class Names:
     """How sentences call things: nodes by id or by serial number, whichever the events have."""
 
     of: Callable[[int], str]
-    saved: Callable[[int, str], str] = lambda node, name: f"what it calls {name}"  # a value that a node's rules know by a name
+    saved: Callable[[int, str], str] = lambda node, name: (
+        f"what it calls {name}"
+    )  # a value that a node's rules know by a name
     contributions: Mapping[int, int] = field(default_factory=dict)  # how many each node receives, where that is known
 
     def __call__(self, node: int) -> str:
@@ -155,14 +157,17 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
         product = f"{value_text(event.upstream)} × {value_text(event.local)}"
         how = f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
     count, total = name.contributions.get(event.into, event.count), value_text(event.total)
-    progress = f"contribution {event.count} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
+    progress = (
+        f"contribution {event.count} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
+    )
     return f"{name(event.serial)} sends {how} to {name(event.into)} (rule {event.rule}): {progress}."
 
 
 @says(events.SavedValueReleased)
 def _saved_value_released(event: events.SavedValueReleased, name: Names) -> str:
     what = name.saved(event.serial, event.name)
-    return f"No later rule of this sweep reads {what}, saved by {name(event.serial)}: its {bytes_text(event.nbytes)} can be freed."
+    size = bytes_text(event.nbytes)
+    return f"No later rule of this sweep reads {what}, saved by {name(event.serial)}: its {size} can be freed."
 
 
 @says(events.LeafReached)

@@ -1,4 +1,4 @@
-"""One column of a layered drawing: the order inside each row, and where each item stands, so that edges are short and straight."""
+"""One column of a layered drawing: the order inside each row and each item's place, so that edges are short and straight."""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ def shape_text(node: Node) -> str:
 
 
 def _constant(node: Node) -> str:
-    return f"{np.asarray(node.value).item():.6g}" if node.value is not None and np.size(node.value) == 1 else "of an array"
+    return (
+        f"{np.asarray(node.value).item():.6g}" if node.value is not None and np.size(node.value) == 1 else "of an array"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def draw(
 ) -> Drawing:
     """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
 
-    A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note says so.
+    A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note
+    says so.
     """
     small, stands_for = collapsed(graph, collapse)
     note = ""
@@ -103,7 +106,11 @@ def draw(
         small = first_nodes(small, SHOWN)
     texts = [node_lines(node) if "collapsed" in node.attributes else lines(node) for node in small]
     height = shapes.lines_height(max(map(len, texts), default=1))
-    layout = place(small, lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + (40 if node.kind == "input" else 26)), height)
+    layout = place(
+        small,
+        lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + (40 if node.kind == "input" else 26)),
+        height,
+    )
     pane = Pane(_svg(small, layout, texts, badge, note), label)
     elements = {old: _key(small.nodes[new]) for old, new in stands_for.items() if new < len(small)}
     edges = {
@@ -137,7 +144,9 @@ def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: s
     for line in sorted(layout.lines, key=lambda line: line.way != "saved"):
         source = small.nodes[line.source]
         key = f"{_key(source)}>{_key(small.nodes[line.consumer])}.{line.argument}"
-        kept = f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
+        kept = (
+            f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
+        )
         parts.append(shapes.edge(key, line.points, f"edge {line.way}", kept))
     for node, box in zip(small, layout.boxes, strict=True):
         css = f"{node.phase} {'op collapsed' if 'collapsed' in node.attributes else node.kind}"

@@ -22,7 +22,9 @@ def graph_facts(graph: Graph) -> dict[str, Rows]:
 
 def scope_facts(graph: Graph) -> dict[str, Rows]:
     """The facts of every scope, by element."""
-    inside = {scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")] for scope in scopes_of(graph)}
+    inside = {
+        scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")] for scope in scopes_of(graph)
+    }
     note = ("click", "draws it as one box, while the kernel runs")
     return {scope_key(scope): (("scope", scope), ("nodes", str(len(nodes))), note) for scope, nodes in inside.items()}
 

@@ -18,7 +18,7 @@ from .facts import graph_facts
 from .scene import Change, Scene
 from .shapes import Text, shortened
 from .steps import Steps
-from .subjects import callers_tensors, described, recorded
+from .subjects import callers_tensors, described, recorded, with_writable_names
 from .values import bytes_text, value_text
 from .view import View
 
@@ -41,7 +41,7 @@ class GradientFlowView(View):
 
     >>> view = GradientFlowView(lambda x, w: x * w, 2.0, 3.0)
     >>> print(view.frames[4].caption)
-    `mul` (node 2) sends 1 × 3 = 3 to `x`: its only contribution.
+    `mul` (node 2) sends 1 × 3 = 3 to `x` (rule mul_vjp_x): its only contribution.
     """
 
     def __init__(self, subject: Any, *arguments: Any, cotangent: Any = None, **traits: Any) -> None:
@@ -56,7 +56,7 @@ class GradientFlowView(View):
             raise TypeError(_advice(subject, arguments))
         with ad.listen() as backward:
             ad.sweep(output, cotangent)
-        self.graph = ad.graph_of(output, names=names, told=forward)
+        self.graph = with_writable_names(ad.graph_of(output, names=names, told=forward))
         heard = [*forward, *backward]
         title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else _title(subject)}"
         super().__init__(gradient_scene(self.graph, heard, title), heard, **traits)
@@ -67,7 +67,11 @@ def gradient_scene(graph: Graph, heard: Sequence[Event], title: str) -> Scene:
     flow = _Flow(graph, heard)
     for event in heard:
         flow.show(event)
-    leaves = [f"{node_text(node)} {flow.gradients[node.id]}" for node in graph if node.kind == "input" and node.id in flow.gradients]
+    leaves = [
+        f"{node_text(node)} {flow.gradients[node.id]}"
+        for node in graph
+        if node.kind == "input" and node.id in flow.gradients
+    ]
     flow.steps.add(f"Done. The gradients are: {listed(leaves)}.")
     return Scene(title, (flow.drawing.pane,), tuple(flow.steps.frames), graph_facts(graph), LEGEND)
 
@@ -115,7 +119,9 @@ class _Flow:
                 lasting = self._gradient(node, event.gradient, "done")
             case _:
                 return
-        self.steps.add(caption(event, self.name), lasting, passing, self.drawing.elements.get(-1 if node is None else node))
+        self.steps.add(
+            caption(event, self.name), lasting, passing, self.drawing.elements.get(-1 if node is None else node)
+        )
 
     def _called(self, serial: int) -> str:
         if serial not in self.ids:
@@ -144,12 +150,19 @@ class _Flow:
         self.gradients[node] = value_text(value)
         return self.drawing.node(node, state, gradient=_gradient_line(value, progress))
 
-    def _contribution(self, event: events.ContributionAdded, into: int) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    def _contribution(
+        self, event: events.ContributionAdded, into: int
+    ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
         node, place = self._argument(event.serial, event.argument)
         complete = event.count == self.expected[event.into]
         progress = "" if complete else f" ({event.count} of {self.expected[event.into]})"
         told = self._gradient(into, event.total, "ready" if complete else "waiting", progress)
-        read = [c for name in event.used if (i := self._saved_as(node, name)) is not None for c in self.drawing.node(i, "used")]
+        read = [
+            c
+            for name in event.used
+            if (i := self._saved_as(node, name)) is not None
+            for c in self.drawing.node(i, "used")
+        ]
         passing = (
             *read,
             *self.drawing.node(node, "active"),
@@ -203,7 +216,9 @@ class _Flow:
                 case events.SweepStarted():
                     texts.append((event.serial, _gradient_line(event.seed)))
                 case events.ContributionAdded():
-                    texts.append((event.into, _gradient_line(event.total, " (1 of 2)" if self.expected[event.into] > 1 else "")))
+                    texts.append(
+                        (event.into, _gradient_line(event.total, " (1 of 2)" if self.expected[event.into] > 1 else ""))
+                    )
         longest: dict[int, str] = {}
         for serial, text in texts:
             if serial in self.ids:
@@ -235,7 +250,7 @@ def _run(f: Callable[..., Any], arguments: Sequence[Any]) -> tuple[ad.Tensor, li
 
 
 def _as_tensors(value: Any, name: str, inputs: dict[str, ad.Tensor]) -> Any:
-    """Numbers and arrays as Tensors that want a gradient, inside lists, tuples and dicts too; gathered in ``inputs`` by name."""
+    """Numbers and arrays as Tensors that want a gradient, inside lists, tuples and dicts too; each joins ``inputs``."""
     if isinstance(value, dict):
         return {key: _as_tensors(part, f"{name}[{key!r}]", inputs) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -266,10 +281,11 @@ def _advice(subject: Any, arguments: Sequence[Any]) -> str:
     if isinstance(subject, Graph):
         return f"{where}: a Graph has shapes and no values; pass the function and its arguments: {where}({subject.name}, …)"
     if callable(subject):
-        return f"{where}: got the function {_title(subject)} without arguments; pass them too: {where}({_title(subject)}, 2.0, 3.0)"
+        name = _title(subject)
+        return f"{where}: got the function {name} without arguments; pass them too: {where}({name}, 2.0, 3.0)"
     if isinstance(subject, ad.Tensor):
-        return f"{where}: got a Tensor and {len(arguments)} more arguments; pass the Tensor alone, or a function and its arguments"
+        return f"{where}: got a Tensor and more arguments; pass the Tensor alone, or a function and its arguments"
     return (
-        f"{where}: expected a Tensor or a function with its arguments, got {described(subject)}; pass the result of a computation "
-        "on tensors made with ad.tensor(…, requires_grad=True)"
+        f"{where}: expected a Tensor or a function with its arguments, got {described(subject)}; pass the result of a "
+        "computation on tensors made with ad.tensor(…, requires_grad=True)"
     )

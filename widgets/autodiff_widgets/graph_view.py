@@ -32,11 +32,12 @@ class GraphView(View):
 
     >>> import autodiff_lab as ad
     >>> GraphView(ad.record(lambda x, w: x * w, 2.0, 3.0))
-    Graph <lambda>: 3 nodes, 2 edges: 3 elements, 4 frames
+    Graph <lambda>: 3 nodes, 2 edges: 3 elements, 5 frames
       0. Graph <lambda>: 3 nodes, 2 edges. Step to see them in the order in which they were recorded.
       1. `x` is an input: shape (), float64.
       2. `w` is an input: shape (), float64.
-      3. `mul` (node 2) computes mul of `x` and `w`: shape (), float64.
+      3. `mul` (node 2) = mul(`x`, `w`): shape (), float64.
+      4. All 3 nodes are there.
     """
 
     def __init__(self, subject: Any, collapse: Collection[str] = (), **traits: Any) -> None:
@@ -98,5 +99,7 @@ def _known_scopes(graph: Graph, scopes: Collection[str]) -> Collection[str]:
     known = scopes_of(graph)
     for scope in [scopes] if isinstance(scopes, str) else scopes:
         if scope not in known:
-            raise ValueError(f"collapse: graph {graph.name} has no scope {scope!r}; its scopes are: {', '.join(known) or 'none'}")
+            raise ValueError(
+                f"collapse: graph {graph.name} has no scope {scope!r}; its scopes are: {', '.join(known) or 'none'}"
+            )
     return [scopes] if isinstance(scopes, str) else scopes

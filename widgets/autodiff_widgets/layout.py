@@ -52,7 +52,7 @@ def place(graph: Graph, width_of: Callable[[Node], float] = lambda node: 96.0, h
     >>> import autodiff_lab as ad
     >>> layout = place(ad.record(lambda x, w: x * w + 1.0, 2.0, 3.0))
     >>> [round(box.y) for box in layout.boxes]  # x and w, the constant beside mul, mul, add
-    [20, 20, 110, 110, 200]
+    [24, 24, 114, 114, 204]
     """
     rows, scopes = _rows(graph)
     tops, bands = _heights(scopes, height)
@@ -149,7 +149,9 @@ def _heights(scopes: Sequence[str], height: float) -> tuple[list[float], list[tu
     return tops, bands
 
 
-def _band(band: tuple[str, int, int], scopes: Sequence[str], tops: Sequence[float], height: float, width: float) -> Band:
+def _band(
+    band: tuple[str, int, int], scopes: Sequence[str], tops: Sequence[float], height: float, width: float
+) -> Band:
     """The rectangle of a scope's rows; what is inside it closes before it does and opens after it."""
     name, first, last = band
     depth = name.count(".")

@@ -143,7 +143,11 @@ class Router:
         leaves = start.right - 14
         arrives = end.x + 14 + self._track(("top", end.node), start.node) * 9 % max(end.width / 2 - 20, 9)
         if goal == row:
-            way = [(leaves, start.y), (leaves, self._height(goal, start.node)), (arrives, self._height(goal, start.node))]
+            way = [
+                (leaves, start.y),
+                (leaves, self._height(goal, start.node)),
+                (arrives, self._height(goal, start.node)),
+            ]
         elif goal == row + 1:
             y = self._height(goal, start.node)
             way = [(leaves, start.bottom), (leaves, y), (arrives, y)]
@@ -163,4 +167,6 @@ class Router:
     def _height(self, row: int, source: int) -> float:
         """The height of the source's track above a row."""
         track = self._track(row, source) % TRACKS
-        return self.tops[row] - min(self.row_gap, self.tops[row]) / 2 + (track + 1) // 2 * (TRACK if track % 2 else -TRACK)
+        return (
+            self.tops[row] - min(self.row_gap, self.tops[row]) / 2 + (track + 1) // 2 * (TRACK if track % 2 else -TRACK)
+        )

@@ -1,4 +1,4 @@
-"""The shapes of pictures as SVG text: node, edge, scope band, chip, list row. Class names say what a thing is; scene.css says its look.
+"""The shapes of pictures as SVG text: node, edge, scope band, list row. Classes say what a thing is, scene.css how it looks.
 
 Every text that comes from a user's program is data: it is escaped here and nowhere else.
 """
@@ -34,16 +34,25 @@ class Text:
 
 
 def escaped(text: str) -> str:
-    """Text as XML data, for content and for attributes; what XML cannot hold becomes the replacement character.
+    """Text as XML data, for content and for attributes, where a bare line break would become a space.
 
     >>> escaped('<b onload="x">&')
     '&lt;b onload=&quot;x&quot;&gt;&amp;'
     """
-    return html.escape(_NOT_XML.sub("\ufffd", text))
+    return html.escape(writable(text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
+
+
+def writable(text: str) -> str:
+    """The text with the replacement character for what neither XML nor UTF-8 can hold.
+
+    >>> writable("a\\x00b")
+    'a�b'
+    """
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """The text on one line, cut in the middle of nowhere with an ellipsis where it is longer than ``longest`` characters.
+    """The text on one line, cut with an ellipsis where it is longer than ``longest`` characters.
 
     >>> shortened("a_very_long_name_of_a_variable", 12)
     'a_very_long…'
@@ -74,7 +83,7 @@ def _width(line: Text) -> float:
 
 
 def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge: str | None = None) -> str:
-    """A node: inputs are round at the ends, constants have sharp corners, ops soft ones. ``badge`` names a slot above its corner."""
+    """A node: inputs have round ends, constants sharp corners, ops soft ones. ``badge`` names a slot above its corner."""
     radius = min(box.height / 2, 26) if "input" in css else 2 if "constant" in css else 8
     first = box.middle - LINE * (len(lines) - 1) / 2 + 5
     texts = [_text(line, box.centre, first + LINE * place) for place, line in enumerate(lines)]
@@ -82,7 +91,7 @@ def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge:
         texts.append(_text(Text("", "label", badge), box.right, box.y - 6, "end"))
     return (
         f'<g class="node {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
-        f'{_rect(box.x, box.y, box.width, box.height, radius)}{"".join(texts)}</g>'
+        f"{_rect(box.x, box.y, box.width, box.height, radius)}{''.join(texts)}</g>"
     )
 
 
@@ -117,7 +126,9 @@ def row(key: str, box: Box, lines: Sequence[Text], css: str = "row") -> str:
     """A row of a list: a box with its texts side by side, the first one at the left."""
     step = box.width / max(len(lines), 1)
     texts = [_text(line, box.x + 10 + step * place, box.middle + 5, "start") for place, line in enumerate(lines)]
-    return f'<g class="{css}" data-op="{escaped(key)}">{_rect(box.x, box.y, box.width, box.height, 5)}{"".join(texts)}</g>'
+    return (
+        f'<g class="{css}" data-op="{escaped(key)}">{_rect(box.x, box.y, box.width, box.height, 5)}{"".join(texts)}</g>'
+    )
 
 
 def heading(text: str, x: float, y: float, css: str = "label") -> str:

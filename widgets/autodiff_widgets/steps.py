@@ -1,4 +1,4 @@
-"""Frames built one step after the other: what lasts, and what shows for one step only; and lists that are windows on a long one."""
+"""Frames built one step after the other, with what lasts and what shows for one step only; and lists that change with them."""
 
 from __future__ import annotations
 

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import autodiff_lab as ad
 from autodiff_lab.graph import Graph
 
+from .shapes import writable
+
 
 def graph_from(subject: Any, view: str) -> Graph:
     """The graph of a Graph or a recorded Tensor; anything else is refused with what to pass instead."""
     if isinstance(subject, Graph):
-        return subject
+        return with_writable_names(subject)
     if isinstance(subject, ad.Tensor):
-        return ad.graph_of(recorded(subject, view), names=callers_tensors())
+        return with_writable_names(ad.graph_of(recorded(subject, view), names=callers_tensors()))
     if callable(subject):
         name = getattr(subject, "__name__", "f")
-        raise TypeError(f"{view}: got the function {name} without arguments; record it first: {view}(ad.record({name}, …))")
+        raise TypeError(
+            f"{view}: got the function {name} without arguments; record it first: {view}(ad.record({name}, …))"
+        )
     raise TypeError(
         f"{view}: expected a Graph or a Tensor, got {described(subject)}; pass ad.record(f, *args), or the result of a "
         "computation on tensors made with ad.tensor(…, requires_grad=True)"
     )
+
+
+def with_writable_names(graph: Graph) -> Graph:
+    """The graph, with names and scopes that can be written in a document."""
+    texts = [graph.name, *(text for node in graph for text in (node.name, node.scope))]
+    if all(writable(text) == text for text in texts):
+        return graph
+    nodes = tuple(replace(node, name=writable(node.name), scope=writable(node.scope)) for node in graph)
+    return replace(graph, name=writable(graph.name), nodes=nodes)
 
 
 def recorded(tensor: ad.Tensor, view: str) -> ad.Tensor:
@@ -37,7 +51,11 @@ def recorded(tensor: ad.Tensor, view: str) -> ad.Tensor:
 def described(value: Any) -> str:
     """What a value is, for an error: its type, and its shape where it has one."""
     shape = getattr(value, "shape", None)
-    return f"{type(value).__name__} of shape {shape}" if isinstance(shape, tuple) else f"{type(value).__name__} {value!r:.60}"
+    return (
+        f"{type(value).__name__} of shape {shape}"
+        if isinstance(shape, tuple)
+        else f"{type(value).__name__} {value!r:.60}"
+    )
 
 
 def callers_tensors() -> dict[str, ad.Tensor]:

@@ -38,7 +38,7 @@ class TopologicalOrderView(View):
 
     >>> import autodiff_lab as ad
     >>> view = TopologicalOrderView(ad.record(lambda x: x * x, 3.0))
-    >>> print(view.frames[3].caption)
+    >>> print(view.frames[4].caption)
     `mul` (node 1) needs `x` too, but it has been entered before: it is not entered twice.
     """
 
@@ -92,7 +92,10 @@ class _Order:
 
     def add(self, event: Event, node: int, lasting: tuple[Change, ...] = (), passing: tuple[Change, ...] = ()) -> None:
         """Add a frame, with both lists brought up to date."""
-        lists = (*self.waiting.show(self.waiting_entries(), self.waiting_row), *self.result.show(self.order, self.order_row))
+        lists = (
+            *self.waiting.show(self.waiting_entries(), self.waiting_row),
+            *self.result.show(self.order, self.order_row),
+        )
         self.steps.add(caption(event, self.name), (*lasting, *lists), passing, self.drawing.elements.get(node))
 
     def waiting_entries(self) -> list[int]:
@@ -122,7 +125,10 @@ class _Order:
 
 class _DepthFirst(_Order):
     method = "depth-first search"
-    start = "Depth-first search starts at the outputs and goes to the inputs. A node takes its number when all its inputs have theirs."
+    start = (
+        "Depth-first search starts at the outputs and goes to the inputs. A node takes its number when all its inputs "
+        "have theirs."
+    )
     waits = "Stack (top first)"
     legend = (
         ("active", "arrives now"), ("waiting", "on the stack"), ("used", "met again"), ("done", "in the order"),
@@ -161,7 +167,9 @@ class _Kahn(_Order):
     def show(self, event: Event) -> None:
         match event:
             case events.DependenciesCounted(node, count):
-                self.add(event, node, self.drawing.node(node, None, waits=_waits(count)), self.drawing.node(node, "active"))
+                self.add(
+                    event, node, self.drawing.node(node, None, waits=_waits(count)), self.drawing.node(node, "active")
+                )
             case events.NodeEnqueued(node):
                 self.waiting_nodes.append(node)
                 self.add(event, node, self.drawing.node(node, "ready"))

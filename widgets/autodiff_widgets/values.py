@@ -20,12 +20,12 @@ def value_text(value: Any) -> str:
     array = value if isinstance(value, np.ndarray) else ad.tensor(value).numpy()
     if array.ndim == 0:
         return number_text(array.item())
+    if array.size == 0:
+        return f"{array.shape} empty"
     if array.size <= LONGEST // 2:
         text = " ".join(np.array2string(array, separator=", ", formatter={"all": lambda v: number_text(v, 4)}).split())
         if len(text) <= LONGEST:
             return text
-    if array.size == 0:
-        return f"{array.shape} empty"
     numbers = array.astype(float)
     return f"{array.shape} mean {number_text(numbers.mean(), 4)}, norm {number_text(np.linalg.norm(numbers), 4)}"
 

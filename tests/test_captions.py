@@ -1,0 +1,87 @@
+"""Captions: every kind of event has a sentence, and the sentence has the names and the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from autodiff_widgets.captions import SENTENCES, Names, caption, counted, listed
+from autodiff_widgets.values import bytes_text, value_text
+
+from autodiff_lab import events
+
+NAMES = Names("`{}`".format, lambda node, name: f"`saved {name}`", {2: 2, 1: 1})
+
+
+def test_every_event_kind_has_a_sentence() -> None:
+    classes = {kind for kind in vars(events).values() if isinstance(kind, type)}
+    kinds = {kind for kind in classes if issubclass(kind, events.Event) and kind is not events.Event}
+    assert len(kinds) > 10 and kinds == set(SENTENCES)
+
+
+def contribution(
+    upstream: Any, local: Any, sent: Any, total: Any, into: int = 2, count: int = 2
+) -> events.ContributionAdded:
+    return events.ContributionAdded(3, into, "x", "mul_vjp_x", upstream, local, sent, total, count, ("y",))
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (events.NodeEntered(3, None), "Start at the output `3`: push it on the stack."),
+        (events.NodeEntered(1, 3), "`3` needs `1` first: push it on the stack."),
+        (events.DependenciesCounted(1, 0), "`1` waits for no input."),
+        (events.DependenciesCounted(1, 1), "`1` waits for 1 input."),
+        (events.DependencyDone(1, 3, 2), "`1` is done, so `3` still waits for 2 inputs."),
+        (events.DependencyDone(1, 3, 0), "`1` is done, so `3` waits for nothing more."),
+        (events.NodeDequeued(1, 0), "`1` leaves the head of the queue and is number 1 in the order."),
+        (
+            events.OpCalled(3, "mul", (1, None), "h", "", None, np.float64(6.0)),
+            "Forward: `3` = mul(`1`, a constant) = 6.",
+        ),
+        (
+            contribution(3.0, 2.0, 6.0, 9.0),
+            "`3` sends 3 × 2 = 6 to `2` (rule mul_vjp_x): contribution 2 of 2; the sum is now 9.",
+        ),
+        (contribution(3.0, 2.0, 6.0, 6.0, 1, 1), "`3` sends 3 × 2 = 6 to `1` (rule mul_vjp_x): its only contribution."),
+        (
+            contribution(np.ones(2), np.array([1.0, 2.0]), np.array(3.0), np.array(3.0), 1, 1),
+            "`3` sends [1, 1] × [1, 2], summed to shape (), = 3 to `1` (rule mul_vjp_x): its only contribution.",
+        ),
+        (
+            contribution(1.0, None, np.ones(2), np.ones(2), 1, 1),
+            "`3` sends [1, 1], made from 1, to `1` (rule mul_vjp_x): its only contribution.",
+        ),
+        (
+            events.SavedValueReleased(3, "y", 8),
+            "No later rule of this sweep reads `saved y`, saved by `3`: its 8 B can be freed.",
+        ),
+    ],
+)
+def test_a_sentence_has_the_names_and_numbers_of_its_event(event: events.Event, sentence: str) -> None:
+    assert caption(event, NAMES) == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1 / 3, "0.333333"), (7, "7"), (True, "True"), (float("nan"), "nan"), (np.float32(0.1), "0.1"), (1e-300, "1e-300"),
+        ([[1.0, 2.0], [3.0, 4.0]], "[[1, 2], [3, 4]]"), (np.zeros((0, 3)), "(0, 3) empty"), (np.arange(4), "[0, 1, 2, 3]"),
+        (np.arange(100.0), "(100,) mean 49.5, norm 573"), (np.full((2, 2), 1 / 3), "(2, 2) mean 0.3333, norm 0.6667"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_in_full_and_large_arrays_in_short(value: Any, text: str) -> None:
+    assert value_text(value) == text
+
+
+def test_words_and_bytes_read_as_english() -> None:
+    assert [counted(n, "input") for n in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
+    assert [listed(["a", "b", "c"][:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [bytes_text(n) for n in (8, 9_999, 12_340, 4_200_000, 3 * 10**9)] == [
+        "8 B",
+        "9999 B",
+        "12.3 kB",
+        "4.2 MB",
+        "3 GB",
+    ]
