@@ -50,6 +50,14 @@ def residual(x: Any, w: Any) -> Any:
     return x.sum()
 
 
+def entered_twice(x: Any) -> Any:
+    with ad.name_scope("layer"):
+        x = ops.tanh(x)
+    x = ops.exp(x)
+    with ad.name_scope("layer"):
+        return ops.tanh(x)
+
+
 def chain(length: int) -> Callable[[Any], Any]:
     def long_chain(x: Any) -> Any:
         for _ in range(length):
@@ -87,6 +95,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
     "square": (square, (3.0,)),
     "mlp": (mlp_loss, mlp_arguments()),
     "residual": (residual, (np.ones((2, 2)), np.eye(2))),
+    "scope entered twice": (entered_twice, (0.5,)),
     "chain of 300": (chain(300), (0.5,)),
 }
 

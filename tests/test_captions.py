@@ -54,6 +54,10 @@ def contribution(
             "`3` sends [1, 1], made from 1, to `1` (rule mul_vjp_x): its only contribution.",
         ),
         (
+            contribution(np.ones(100), np.ones(100), np.ones(100), np.ones(100), 1, 1),
+            "`3` sends its gradient × the local derivative = (100,) mean 1, norm 10 to `1` (rule mul_vjp_x): its only contribution.",
+        ),
+        (
             events.SavedValueReleased(3, "y", 8),
             "No later rule of this sweep reads `saved y`, saved by `3`: its 8 B can be freed.",
         ),
@@ -68,7 +72,7 @@ def test_a_sentence_has_the_names_and_numbers_of_its_event(event: events.Event, 
     [
         (1 / 3, "0.333333"), (7, "7"), (True, "True"), (float("nan"), "nan"), (np.float32(0.1), "0.1"), (1e-300, "1e-300"),
         ([[1.0, 2.0], [3.0, 4.0]], "[[1, 2], [3, 4]]"), (np.zeros((0, 3)), "(0, 3) empty"), (np.arange(4), "[0, 1, 2, 3]"),
-        (np.arange(100.0), "(100,) mean 49.5, norm 573"), (np.full((2, 2), 1 / 3), "(2, 2) mean 0.3333, norm 0.6667"),
+        (np.arange(100.0), "(100,) mean 49.5, norm 573"), (np.full((2, 2), 1 / 3), "[[0.3333, 0.3333], [0.3333, 0.3333]]"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_in_full_and_large_arrays_in_short(value: Any, text: str) -> None:

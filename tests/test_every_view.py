@@ -272,6 +272,11 @@ def test_a_cotangent_starts_the_sweep_of_a_result_that_is_not_one_number() -> No
     assert view.frames[-1].caption == "Done. The gradients are: `x` [2, 40]."
 
 
+def test_a_scope_that_is_left_and_entered_again_collapses_to_a_box_for_each_time() -> None:
+    view = aw.GraphView(GRAPHS["scope entered twice"], collapse=["layer"])
+    assert len([key for key in elements(view) if "#" in key and ">" not in key]) == 2
+
+
 def test_many_layers_collapse_to_a_box_a_layer_and_phase() -> None:
     graph = ad.record(ad.value_and_grad(mlp_loss), *mlp_arguments(12))
     view = aw.GraphView(graph, collapse=[f"layer{i + 1}" for i in range(12)])

@@ -12,7 +12,7 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 
-from .values import bytes_text, value_text
+from .values import bytes_text, is_short, value_text
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,15 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
     sent = value_text(event.contribution)
     if event.local is None:
         how = f"{sent}, made from {value_text(event.upstream)},"
-    elif np.shape(event.contribution) == np.shape(event.upstream):
-        how = f"{value_text(event.upstream)} × {value_text(event.local)} = {sent}"
     else:
-        product = f"{value_text(event.upstream)} × {value_text(event.local)}"
-        how = f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
+        short = is_short(event.upstream) and is_short(event.local)
+        product = (
+            f"{value_text(event.upstream)} × {value_text(event.local)}"
+            if short
+            else "its gradient × the local derivative"
+        )
+        fits = np.shape(event.contribution) == np.shape(event.upstream)
+        how = f"{product} = {sent}" if fits else f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
     count, total = name.contributions.get(event.into, event.count), value_text(event.total)
     progress = (
         f"contribution {event.count} of {count}; the sum is now {total}" if count > 1 else "its only contribution"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 
 from autodiff_lab.graph import Graph, Node
 
@@ -39,27 +40,57 @@ def scopes_of(graph: Graph) -> tuple[str, ...]:
 
 
 def collapsed(graph: Graph, scopes: Collection[str]) -> tuple[Graph, Mapping[int, int]]:
-    """The graph with one node for each run of nodes of a scope and phase, and which new node stands for each old one.
+    """The graph with one node for each scope and phase, and which new node stands for each old one.
 
-    A run is what was recorded one after the other, so the small graph is in a valid order whatever the scopes are. A collapsed
-    node bears the scope's name and ``attributes["collapsed"]``, how many nodes it stands for.
+    A collapsed node bears the scope's name and ``attributes["collapsed"]``, how many nodes it stands for. Where a scope is left
+    and entered again, so that one node would wait for itself, each run of nodes that were recorded in a row gets a node.
     """
-    runs: list[tuple[str, list[Node]]] = []
-    stands_for: dict[int, int] = {}
+    parts = [(_outermost(node.scope, scopes), node.phase) for node in graph]
+    first: dict[tuple[str, str], int] = {}
+    whole = [first.setdefault(part, place) if part[0] else place for place, part in enumerate(parts)]
+    order = _order(graph, whole)
+    if order is None:
+        whole = _runs(parts)
+        order = sorted(set(whole))
+    number = {name: place for place, name in enumerate(order)}
+    stands_for = {node.id: number[whole[node.id]] for node in graph}
+    members: list[list[Node]] = [[] for _ in order]
     for node in graph:
-        scope = _outermost(node.scope, scopes)
-        if not (scope and runs and runs[-1][0] == scope and runs[-1][1][0].phase == node.phase):
-            runs.append((scope, []))
-        runs[-1][1].append(node)
-        stands_for[node.id] = len(runs) - 1
-    nodes = tuple(_joined(number, scope, run, stands_for) for number, (scope, run) in enumerate(runs))
-    small = replace(
-        graph,
-        nodes=nodes,
-        inputs=tuple(stands_for[i] for i in graph.inputs),
-        outputs=tuple(dict.fromkeys(stands_for[i] for i in graph.outputs)),
-    )
-    return small, stands_for
+        members[stands_for[node.id]].append(node)
+    nodes = tuple(_joined(place, parts[run[0].id][0], run, stands_for) for place, run in enumerate(members))
+    inputs = tuple(stands_for[i] for i in graph.inputs)
+    outputs = tuple(dict.fromkeys(stands_for[i] for i in graph.outputs))
+    return replace(graph, nodes=nodes, inputs=inputs, outputs=outputs), stands_for
+
+
+def _order(graph: Graph, whole: Sequence[int]) -> list[int] | None:
+    """A valid order of the joined nodes, each named by its first member, as near to the recorded one as possible."""
+    last = {first: node for node, first in enumerate(whole)}
+    edges = {(whole[source], whole[consumer]) for source, consumer in graph.edges if whole[source] != whole[consumer]}
+    consumers: dict[int, list[int]] = {first: [] for first in last}
+    waits = dict.fromkeys(last, 0)
+    for source, consumer in edges:
+        consumers[source].append(consumer)
+        waits[consumer] += 1
+    ready = [(last[first], first) for first in last if not waits[first]]
+    heapify(ready)
+    order = []
+    while ready:
+        order.append(heappop(ready)[1])
+        for consumer in consumers[order[-1]]:
+            waits[consumer] -= 1
+            if not waits[consumer]:
+                heappush(ready, (last[consumer], consumer))
+    return order if len(order) == len(last) else None
+
+
+def _runs(parts: Sequence[tuple[str, str]]) -> list[int]:
+    """For each node the first one of its run: what was recorded in a row in one scope and phase."""
+    runs: list[int] = []
+    for place, (scope, phase) in enumerate(parts):
+        goes_on = bool(scope) and place > 0 and parts[place - 1] == (scope, phase)
+        runs.append(runs[-1] if goes_on else place)
+    return runs
 
 
 def _outermost(scope: str, scopes: Collection[str]) -> str:

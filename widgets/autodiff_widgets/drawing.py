@@ -10,6 +10,7 @@ import numpy as np
 from autodiff_lab.graph import Graph, Node
 
 from . import shapes
+from .captions import counted
 from .collapsing import collapsed, first_nodes
 from .layout import Layout, place
 from .scene import Change, Pane, State
@@ -54,7 +55,7 @@ def node_label(node: Node, longest: int = 22) -> str:
 def shape_text(node: Node) -> str:
     """Shape and dtype, or how many nodes a collapsed scope holds."""
     if "collapsed" in node.attributes:
-        return f"{node.attributes['collapsed']} nodes, collapsed"
+        return f"{counted(node.attributes['collapsed'], 'node')}, collapsed"
     return f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
 
 

@@ -16,10 +16,10 @@ from .captions import Names, caption, listed
 from .drawing import draw, node_label, node_text
 from .facts import graph_facts
 from .scene import Change, Scene
-from .shapes import Text, shortened
+from .shapes import Text
 from .steps import Steps
 from .subjects import callers_tensors, described, recorded, with_writable_names
-from .values import bytes_text, value_text
+from .values import box_text, bytes_text, value_text
 from .view import View
 
 LEGEND = (
@@ -113,7 +113,8 @@ class _Flow:
                 lasting, passing = self._contribution(event, node)
             case events.SavedValueReleased():
                 node = self.ids[event.serial]
-                lasting, passing = self._release(self._saved_as(node, event.name)), self.drawing.node(node, "freed")
+                lasting = self._release(self._saved_as(node, event.name))
+                passing = self.drawing.node(node, "active")
             case events.LeafReached():
                 node = self.ids[event.serial]
                 lasting = self._gradient(node, event.gradient, "done")
@@ -139,7 +140,7 @@ class _Flow:
         inputs = self.graph.nodes[node].inputs
         edges = [c for place, i in enumerate(inputs) for c in self.drawing.edge(i, node, place, "active")]
         used = [c for i in inputs for c in self.drawing.node(i, "used")]
-        told = self.drawing.node(node, "idle", value=shortened(f"value {value_text(event.value)}"))
+        told = self.drawing.node(node, "idle", value=f"value {box_text(event.value)}")
         return told, (*edges, *used, *self.drawing.node(node, "active"))
 
     def _all_wait(self) -> tuple[Change, ...]:
@@ -195,7 +196,7 @@ class _Flow:
     def _kept_line(self, node: int) -> str:
         kept = [self.graph.nodes[i] for i in self.kept[node]]
         names = ["result" if i.id == node else i.name or node_label(i) for i in kept]
-        return f"keeps {', '.join(names)} · {bytes_text(sum(i.nbytes for i in kept))}" if kept else "keeps nothing"
+        return f"keeps {', '.join(names)} · {bytes_text(sum(i.nbytes for i in kept))}" if kept else "freed"
 
     def _lines(self, node: Node, room: dict[int, str]) -> tuple[Text, ...]:
         known = self.values[node.id]
@@ -212,7 +213,7 @@ class _Flow:
         for event in heard:
             match event:
                 case events.OpCalled():
-                    texts.append((event.serial, f"value {value_text(event.value)}"))
+                    texts.append((event.serial, f"value {box_text(event.value)}"))
                 case events.SweepStarted():
                     texts.append((event.serial, _gradient_line(event.seed)))
                 case events.ContributionAdded():
@@ -230,11 +231,11 @@ def _value_line(node: Node, is_told: bool) -> str:
     """The line of a node's value at the start."""
     if is_told:
         return "value ?"
-    return "value not kept" if node.value is None else f"value {value_text(node.value)}"
+    return "value not kept" if node.value is None else f"value {box_text(node.value)}"
 
 
 def _gradient_line(value: Any, progress: str = "") -> str:
-    return shortened(f"grad {value_text(value)}") + progress
+    return f"grad {box_text(value)}{progress}"
 
 
 def _run(f: Callable[..., Any], arguments: Sequence[Any]) -> tuple[ad.Tensor, list[Event], dict[str, ad.Tensor]]:

@@ -8,26 +8,52 @@ import numpy as np
 
 import autodiff_lab as ad
 
-LONGEST = 24  # characters of an array that is written in full
 
+def value_text(value: Any, longest: int = 60) -> str:
+    """A number as it is, an array of at most so many characters with its numbers, a larger one by shape, mean and norm.
 
-def value_text(value: Any) -> str:
-    """A number as it is, a small array with its numbers, a larger one by shape, mean and norm.
-
-    >>> value_text(6.0), value_text(np.array([1.0, 0.25])), value_text(np.ones((4, 4)))
-    ('6', '[1, 0.25]', '(4, 4) mean 1, norm 4')
+    >>> value_text(6.0), value_text(np.array([1.0, 0.25])), value_text(np.ones((9, 9)))
+    ('6', '[1, 0.25]', '(9, 9) mean 1, norm 9')
     """
-    array = value if isinstance(value, np.ndarray) else ad.tensor(value).numpy()
+    array = _array(value)
+    if is_short(array, longest):
+        return _numbers(array)
+    mean = f"mean {number_text(array.astype(float).mean(), 4)}, " if array.size else ""
+    return f"{array.shape} {mean}{_norm(array)}"
+
+
+def box_text(value: Any) -> str:
+    """A value in few characters, for a box of a picture: a larger array by shape and norm.
+
+    >>> box_text(np.ones((4, 4)))
+    '(4, 4) norm 4'
+    """
+    array = _array(value)
+    return _numbers(array) if is_short(array, 20) else f"{array.shape} {_norm(array)}"
+
+
+def is_short(value: Any, longest: int = 60) -> bool:
+    """Whether a value has at most so many characters when all its numbers are written.
+
+    >>> is_short(np.ones(3)), is_short(np.ones(300))
+    (True, False)
+    """
+    array = _array(value)
+    return array.ndim == 0 or (0 < array.size <= longest // 2 and len(_numbers(array)) <= longest)
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    return value if isinstance(value, np.ndarray) else ad.tensor(value).numpy()
+
+
+def _numbers(array: np.ndarray[Any, Any]) -> str:
     if array.ndim == 0:
         return number_text(array.item())
-    if array.size == 0:
-        return f"{array.shape} empty"
-    if array.size <= LONGEST // 2:
-        text = " ".join(np.array2string(array, separator=", ", formatter={"all": lambda v: number_text(v, 4)}).split())
-        if len(text) <= LONGEST:
-            return text
-    numbers = array.astype(float)
-    return f"{array.shape} mean {number_text(numbers.mean(), 4)}, norm {number_text(np.linalg.norm(numbers), 4)}"
+    return " ".join(np.array2string(array, separator=", ", formatter={"all": lambda v: number_text(v, 4)}).split())
+
+
+def _norm(array: np.ndarray[Any, Any]) -> str:
+    return f"norm {number_text(np.linalg.norm(array.astype(float)), 4)}" if array.size else "empty"
 
 
 def number_text(number: Any, digits: int = 6) -> str:
