@@ -55,7 +55,8 @@ def contribution(
         ),
         (
             contribution(np.ones(100), np.ones(100), np.ones(100), np.ones(100), 1, 1),
-            "`3` sends its gradient × the local derivative = (100,) mean 1, norm 10 to `1` (rule mul_vjp_x): its only contribution.",
+            "`3` sends its gradient × the local derivative = (100,) mean 1, norm 10 to `1` (rule mul_vjp_x): "
+            "its only contribution.",
         ),
         (
             events.SavedValueReleased(3, "y", 8),

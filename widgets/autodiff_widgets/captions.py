@@ -152,12 +152,9 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
     if event.local is None:
         how = f"{sent}, made from {value_text(event.upstream)},"
     else:
-        short = is_short(event.upstream) and is_short(event.local)
-        product = (
-            f"{value_text(event.upstream)} × {value_text(event.local)}"
-            if short
-            else "its gradient × the local derivative"
-        )
+        product = "its gradient × the local derivative"
+        if is_short(event.upstream, 30) and is_short(event.local, 30):
+            product = f"{value_text(event.upstream)} × {value_text(event.local)}"
         fits = np.shape(event.contribution) == np.shape(event.upstream)
         how = f"{product} = {sent}" if fits else f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
     count, total = name.contributions.get(event.into, event.count), value_text(event.total)
