@@ -111,10 +111,7 @@ class Recorder:
         if id(value) in self._constants and not isinstance(value, (int, float)):
             return self._constants[id(value)][1]
         kept = value if isinstance(value, (int, float)) else real_array(value).copy()
-        now = events.context.get() or events.Context()
-        symbol = self._append(
-            "constant", "", shape_of(kept), dtype_of(kept), value=kept, phase=now.phase, scope=now.scope, origin=now.origin
-        )
+        symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, **self._whence()[1])
         self._constants[id(value)] = (value, symbol.id)
         return symbol.id
 
@@ -124,15 +121,17 @@ class Recorder:
         nodes = [self.nodes[i] for i in ids]
         shape = op.infer_shape([node.shape for node in nodes], attributes)
         dtype = op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes)
-        context = events.context.get() or events.Context()
+        name, whence = self._whence()
+        return self._append("op", name, shape, dtype, op=op, inputs=ids, attributes=attributes, **whence)
+
+    def _whence(self) -> tuple[str, dict[str, Any]]:
+        """The name, phase, scope, source line and origin of a node that is made now."""
+        now = events.context.get() or events.Context()
         name, source = call_site()
-        if context.phase == "backward":
+        if now.phase == "backward":
             name = ""
-            source = self.nodes[context.origin].source if context.origin is not None else source
-        return self._append(
-            "op", name, shape, dtype, op=op, inputs=ids, attributes=attributes, phase=context.phase, scope=context.scope,
-            source=source, origin=context.origin,
-        )  # fmt: skip
+            source = self.nodes[now.origin].source if now.origin is not None else source
+        return name, {"phase": now.phase, "scope": now.scope, "source": source, "origin": now.origin}
 
     def note_record(self, record: Record, result: Any) -> None:
         """A Tensor around a symbol was recorded: its node keeps the record's saved values for backward."""
