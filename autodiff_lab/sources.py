@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dis
 import linecache
+import os.path
 import sys
 from bisect import bisect_right
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType, FrameType
 
 from .graph import Source
 
-_LIBRARY = str(Path(__file__).parent)
+_LIBRARY = os.path.dirname(__file__)
 # Frames between an op call and whoever wrote it: the operators of Tensor, the generated bindings and their machinery.
-_PLUMBING = {
-    str(Path(__file__).parent / name) for name in ("bindings.py", "operators.py", "recording.py", "sources.py")
-}
-_PLUMBING.add(str(Path(__file__).parent / "ops" / "__init__.py"))
+_FILES = ("bindings.py", "operators.py", "recording.py", "sources.py", os.path.join("ops", "__init__.py"))
+_PLUMBING = {os.path.join(_LIBRARY, name) for name in _FILES}
 BINDING_FILE = "<binding>"
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
