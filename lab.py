@@ -209,6 +209,7 @@ def server_command(python: Path, lessons: Path, port: int | None, browser: bool,
         *(str(python), "-m", "jupyterlab", "--ip=127.0.0.1"),
         f"--ServerApp.root_dir={lessons}",
         f"--LabApp.default_url=/lab/tree/{first_lesson(lessons)}",
+        f"--LabApp.app_settings_dir={ROOT / 'notebooks' / 'settings'}",  # says no to news: the flag below still asks
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
