@@ -203,10 +203,18 @@ def first_lesson(folder: Path) -> str:
     return lessons[0].name
 
 
+# JupyterLab, ended by SIGINT as by SIGTERM. Where there is no terminal, its own way is a KeyboardInterrupt in whatever runs,
+# which got lost in one of four tries; and before it has started, that prints a traceback.
+START_SERVER = (
+    "import signal; signal.signal(signal.SIGINT, lambda *_: signal.raise_signal(signal.SIGTERM)); "
+    "from jupyterlab.labapp import main; main()"
+)
+
+
 def server_command(python: Path, lessons: Path, port: int | None, browser: bool, superuser: bool) -> list[str]:
     """Return the command that starts JupyterLab: on this machine only, nothing asked of the outside."""
     command = [
-        *(str(python), "-m", "jupyterlab", "--ip=127.0.0.1"),
+        *(str(python), "-c", START_SERVER, "--ip=127.0.0.1"),
         f"--ServerApp.root_dir={lessons}",
         f"--LabApp.default_url=/lab/tree/{first_lesson(lessons)}",
         f"--LabApp.app_settings_dir={ROOT / 'notebooks' / 'settings'}",  # says no to news: the flag below still asks
@@ -214,7 +222,7 @@ def server_command(python: Path, lessons: Path, port: int | None, browser: bool,
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
         "--ServerApp.answer_yes=True",  # Ctrl-C ends at once instead of asking
-        "--Application.log_level=WARN",
+        "--Application.log_level=ERROR",
     ]
     command += [f"--port={port}", "--ServerApp.port_retries=0"] if port is not None else []
     command += [] if browser else ["--no-browser"]

@@ -11,11 +11,13 @@ import sys
 import tomllib
 import zipfile
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import lab
 
@@ -96,6 +98,38 @@ def test_every_example_for_contributors_runs(block: int, tmp_path: Path) -> None
 
 def test_the_library_needs_numpy_and_nothing_else() -> None:
     assert [Requirement(line).name for line in PROJECT["dependencies"]] == ["numpy"]
+
+
+def imports_of(path: Path) -> set[str]:
+    """The top-level names that a file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found - sys.stdlib_module_names - set(PACKAGES) - {"tests", "lab"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("autodiff_lab", []),
+        ("widgets", ["lab"]),
+        ("notebooks/autodiff_exercises", ["lab"]),
+        ("notebooks", ["lab", "dev"]),
+        ("tests", ["lab", "dev"]),
+    ],
+)
+def test_every_package_that_a_folder_imports_is_asked_for(folder: str, extras: list[str]) -> None:
+    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in PROJECT["optional-dependencies"][extra])]
+    asked = {canonicalize_name(Requirement(line).name) for line in lines}
+    distributions = packages_distributions()
+    files = [path for path in tracked() if path.suffix == ".py" and path.is_relative_to(REPOSITORY / folder)]
+    imported = set().union(*map(imports_of, files)) - {path.stem for path in files}
+    missing = {name for name in imported if not asked & set(map(canonicalize_name, distributions.get(name, [name])))}
+    assert files
+    assert not missing
 
 
 def test_the_conda_environment_asks_for_what_pyproject_asks_for() -> None:
