@@ -241,96 +241,16 @@ def check_port(port: int | None) -> None:
             )
 
 
-def serve(command: Sequence[str]) -> int:
-    """Become the server where the system can, so that every signal reaches it; else wait for it."""
-    say("Starting JupyterLab. Stop it with Ctrl-C in this window.")
+def become(command: Sequence[str]) -> int:
+    """Turn into this program where the system can, so that every signal reaches it; else wait for it."""
     if os.name == "posix":
         os.execve(command[0], list(command), clean(os.environ))
-    with subprocess.Popen(command, env=clean(os.environ)) as server:
+    with subprocess.Popen(command, env=clean(os.environ)) as program:
         while True:
             try:
-                return server.wait()
-            except KeyboardInterrupt:  # the server got it as well and is ending
+                return program.wait()
+            except KeyboardInterrupt:  # the program got it as well and is ending
                 continue
-
-
-# -------------------------------------------------------------------------------------------------------- the checks
-
-
-@dataclass(frozen=True)
-class Step:
-    """One check: its name, its command, and what it needs that is not here (empty: nothing)."""
-
-    name: str
-    command: Sequence[str]
-    missing: str = ""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a step ended."""
-
-    name: str
-    verdict: str  # "passed", "failed" or "skipped"
-    seconds: float = 0.0
-    reason: str = ""
-
-
-def steps(python: Path, fast: bool) -> list[Step]:
-    """Return every check in the order in which a mistake shows soonest."""
-    module = (str(python), "-m")
-    scripts = str(python.parent)
-    node, npm = shutil.which("node"), shutil.which("npm")
-    no_node = "" if node and npm else "Node.js is not installed"
-    tests = [str(path) for path in sorted((ROOT / "tests" / "js").glob("*.test.js"))]
-    found = [
-        Step("format", (*module, "ruff", "format", "--check", ".")),
-        Step("lint", (*module, "ruff", "check", ".")),
-        Step("who imports whom", (shutil.which("lint-imports", path=scripts) or "lint-imports",)),
-        Step("types", (*module, "mypy")),
-    ]
-    if not (ROOT / "node_modules" / "typescript").exists():
-        found.append(Step("node packages", (npm or "npm", "ci", "--no-audit", "--no-fund"), no_node))
-    found += [
-        Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
-        Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
-        Step("tests", (*module, "pytest", *(("-m", "not slow and not browser and not gpu") if fast else ()))),
-    ]
-    return found
-
-
-def run_step(step: Step, variables: Mapping[str, str]) -> Outcome:
-    """Run one check with its output on the terminal."""
-    if step.missing:
-        strict = (
-            variables.get("CI") == "true"
-        )  # where nobody looks, a check that did not run must not look like one that passed
-        return Outcome(step.name, "failed" if strict else "skipped", reason=step.missing)
-    say(f"\n── {step.name} " + "─" * (70 - len(step.name)))
-    started = time.monotonic()
-    try:
-        code = subprocess.run(step.command, cwd=ROOT, env=dict(variables), check=False).returncode
-    except OSError as error:
-        return Outcome(step.name, "failed", time.monotonic() - started, f"{step.command[0]}: {error.strerror}")
-    return Outcome(step.name, "failed" if code else "passed", time.monotonic() - started)
-
-
-def summary(outcomes: Sequence[Outcome]) -> str:
-    """Return a line for each check, and the verdict."""
-    lines = [f"{each.verdict:<8} {each.seconds:6.1f} s  {each.name:<18} {each.reason}".rstrip() for each in outcomes]
-    failed = [each.name for each in outcomes if each.verdict == "failed"]
-    total = sum(each.seconds for each in outcomes)
-    verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks that ran passed"
-    return "\n".join([*lines, f"{verdict} ({total:.0f} s)"])
-
-
-def check_everything(python: Path, fast: bool) -> int:
-    """Run all checks, also after a failure, and return the exit code."""
-    packages = os.pathsep.join(str(ROOT / part) for part in ("", "widgets", "notebooks"))
-    variables = {**clean(os.environ), "PYTHONPATH": packages}
-    outcomes = [run_step(step, variables) for step in steps(python, fast)]
-    say("\n── summary " + "─" * 63 + "\n" + summary(outcomes))
-    return int(any(outcome.verdict == "failed" for outcome in outcomes))
 
 
 # --------------------------------------------------------------------------------------------------- the command line
@@ -361,17 +281,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(arguments)
     environment = Environment(ROOT / ".venv")
     python = Path(sys.executable) if chosen.here else environment.python
+    test = chosen.what == "test"
     try:
         check_python(sys.version_info[:2])
-        if chosen.what == "open":
+        if test:
+            command = [str(python), str(ROOT / "tests" / "every_check.py"), *(["--fast"] if chosen.fast else [])]
+        else:
             check_port(chosen.port)
             superuser = hasattr(os, "geteuid") and os.geteuid() == 0
-            command = server_command(
-                python, ROOT / "notebooks" / "lessons", chosen.port, not chosen.no_browser, superuser
-            )
+            lessons = ROOT / "notebooks" / "lessons"
+            command = server_command(python, lessons, chosen.port, not chosen.no_browser, superuser)
         if not chosen.here:
-            set_up(environment, ["lab", "dev"] if chosen.what == "test" else ["lab"], install)
-        return check_everything(python, chosen.fast) if chosen.what == "test" else serve(command)
+            set_up(environment, ["lab", "dev"] if test else ["lab"], install)
+        if not test:
+            say("Starting JupyterLab. Stop it with Ctrl-C in this window.")
+        return become(command)
     except Problem as problem:
         print(f"\nlab.py: {problem}", file=sys.stderr)
         return 1

@@ -230,66 +230,6 @@ def test_the_lab_serves_its_first_lesson_and_ends_when_told(tmp_path: Path, numb
     assert "URLError" in get(f"{start}/api")
 
 
-# ---------------------------------------------------------------------------------------------------------- the checks
-
-
-def outcome(*program: str, variables: dict[str, str] | None = None, missing: str = "") -> lab.Outcome:
-    step = lab.Step("a step", (sys.executable, "-c", *program), missing)
-    return lab.run_step(step, os.environ if variables is None else variables)
-
-
-def test_a_step_passes_or_fails_with_its_command() -> None:
-    assert outcome("pass").verdict == "passed"
-    assert outcome("raise SystemExit(3)").verdict == "failed"
-
-
-def test_a_command_that_is_not_there_is_a_failure_with_its_name() -> None:
-    step = lab.Step("a step", ("no-such-program",))
-    result = lab.run_step(step, os.environ)
-    assert result.verdict == "failed"
-    assert "no-such-program" in result.reason
-
-
-def test_what_cannot_run_is_skipped_with_its_reason_and_fails_in_ci() -> None:
-    reason = "Node.js is not installed"
-    assert outcome("pass", variables={}, missing=reason) == lab.Outcome("a step", "skipped", reason=reason)
-    assert outcome("pass", variables={"CI": "true"}, missing=reason).verdict == "failed"
-
-
-def test_every_step_runs_also_after_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    programs = {"first": "raise SystemExit(1)", "second": "print('second ran')"}
-    chosen = [lab.Step(name, (sys.executable, "-c", program)) for name, program in programs.items()]
-    monkeypatch.setattr(lab, "steps", lambda python, fast: chosen)
-    assert lab.check_everything(Path(sys.executable), fast=True) == 1
-    output = capfd.readouterr().out
-    assert "second ran" in output
-    assert "FAILED: first" in output
-    chosen.pop(0)
-    assert lab.check_everything(Path(sys.executable), fast=True) == 0
-
-
-def test_the_summary_names_each_check_its_seconds_and_its_verdict() -> None:
-    text = lab.summary([lab.Outcome("lint", "passed", 1.25), lab.Outcome("types", "skipped", reason="no mypy")])
-    assert re.search(r"passed +1\.[23] s +lint", text)
-    assert re.search(r"skipped +0\.0 s +types +no mypy", text)
-    assert "FAILED" not in text
-
-
-def test_fast_leaves_out_the_tests_that_take_long_and_nothing_else() -> None:
-    everything, fast = (lab.steps(Path(sys.executable), fast=flag) for flag in (False, True))
-    assert [step.name for step in everything] == [step.name for step in fast]
-    assert [a.name for a, b in zip(everything, fast, strict=True) if a.command != b.command] == ["tests"]
-
-
-def test_without_node_the_player_is_not_checked_and_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab.shutil, "which", lambda name, path=None: None)
-    reasons = {step.name: step.missing for step in lab.steps(Path(sys.executable), fast=False)}
-    assert reasons["player"] == reasons["player's types"] == "Node.js is not installed"
-    assert not reasons["tests"]
-
-
 def test_the_command_line_says_what_is_wrong_without_a_traceback(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

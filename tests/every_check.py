@@ -1,0 +1,101 @@
+"""Every check of the repository, one after the other, with a summary: what ``python3 lab.py test`` runs.
+
+It runs all of them, also after a failure. Where nobody looks (CI=true), a check that cannot run has failed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One check: its name, its command, and what it needs that is not here (empty: nothing)."""
+
+    name: str
+    command: Sequence[str]
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended."""
+
+    name: str
+    verdict: str  # "passed", "failed" or "skipped"
+    seconds: float = 0.0
+    reason: str = ""
+
+
+def steps(fast: bool) -> list[Step]:
+    """Return every check in the order in which a mistake shows soonest."""
+    module = (sys.executable, "-m")
+    scripts = str(Path(sys.executable).parent)
+    node, npm = shutil.which("node"), shutil.which("npm")
+    no_node = "" if node and npm else "Node.js is not installed"
+    tests = [str(path) for path in sorted((ROOT / "tests" / "js").glob("*.test.js"))]
+    found = [
+        Step("format", (*module, "ruff", "format", "--check", ".")),
+        Step("lint", (*module, "ruff", "check", ".")),
+        Step("who imports whom", (shutil.which("lint-imports", path=scripts) or "lint-imports",)),
+        Step("types", (*module, "mypy")),
+    ]
+    if not is_current(ROOT / "node_modules" / ".package-lock.json", ROOT / "package-lock.json"):
+        found.append(Step("node packages", (npm or "npm", "ci", "--no-audit", "--no-fund"), no_node))
+    found += [
+        Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
+        Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
+        Step("tests", (*module, "pytest", *(("-m", "not slow and not browser and not gpu") if fast else ()))),
+    ]
+    return found
+
+
+def is_current(made: Path, source: Path) -> bool:
+    """Tell whether a file was made, and after the last change of what it is made from."""
+    return made.exists() and made.stat().st_mtime >= source.stat().st_mtime
+
+
+def run(step: Step, variables: Mapping[str, str]) -> Outcome:
+    """Run one check with its output on the terminal."""
+    if step.missing:
+        strict = (
+            variables.get("CI") == "true"
+        )  # where nobody looks, a check that did not run must not look like one that passed
+        return Outcome(step.name, "failed" if strict else "skipped", reason=step.missing)
+    print(f"\n── {step.name} {'─' * (70 - len(step.name))}", flush=True)
+    started = time.monotonic()
+    try:
+        code = subprocess.run(step.command, cwd=ROOT, env=dict(variables), check=False).returncode
+    except OSError as error:
+        return Outcome(step.name, "failed", time.monotonic() - started, f"{step.command[0]}: {error.strerror}")
+    return Outcome(step.name, "failed" if code else "passed", time.monotonic() - started)
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return a line for each check, and the verdict."""
+    lines = [f"{each.verdict:<8} {each.seconds:6.1f} s  {each.name:<18} {each.reason}".rstrip() for each in outcomes]
+    failed = [each.name for each in outcomes if each.verdict == "failed"]
+    total = sum(each.seconds for each in outcomes)
+    verdict = f"FAILED: {', '.join(failed)}" if failed else "All checks that ran passed"
+    return "\n".join([*lines, f"{verdict} ({total:.0f} s)"])
+
+
+def run_all(chosen: Sequence[Step]) -> int:
+    """Run all checks, also after a failure, and return the exit code."""
+    packages = os.pathsep.join(str(ROOT / room) for room in ("", "widgets", "notebooks"))
+    outcomes = [run(step, {**os.environ, "PYTHONPATH": packages}) for step in chosen]
+    print(f"\n── summary {'─' * 63}\n{summary(outcomes)}", flush=True)
+    return int(any(outcome.verdict == "failed" for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_all(steps(fast="--fast" in sys.argv)))
