@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from .collapsing import collapsed, first_nodes
 from .layout import Layout, place
 from .scene import Change, Pane, State
 from .shapes import Text
+from .values import bytes_text
 
 LARGEST = 3000  # nodes drawn at most; the browser steps that many in 40 ms
 SHOWN = 200  # nodes of a larger graph that are drawn
@@ -38,6 +39,11 @@ def node_text(node: Node) -> str:
     return f"the constant {_constant(node)}" if node.kind == "constant" else f"`{node.label}` (node {node.id})"
 
 
+def node_name(node: Node) -> str:
+    """How a table calls a node: as a sentence does, without the marks of code."""
+    return node_text(node).replace("`", "")
+
+
 def node_lines(node: Node) -> tuple[Text, ...]:
     """What stands in a node: ``h = mul`` above shape and dtype."""
     return (Text(node_label(node), "label"), Text(shape_text(node)))
@@ -57,6 +63,20 @@ def shape_text(node: Node) -> str:
     if "collapsed" in node.attributes:
         return f"{counted(node.attributes['collapsed'], 'node')}, collapsed"
     return f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
+
+
+def kept_text(node: Node, kept: Iterable[int], graph: Graph) -> str:
+    """What a node keeps for its gradient rules, and its bytes.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor(3.0, requires_grad=True, name="x")
+    >>> graph = ad.graph_of(ad.ops.exp(x) * x)
+    >>> [kept_text(node, node.saved, graph) for node in graph if node.saved]
+    ['keeps result · 8 B', 'keeps exp, x · 16 B']
+    """
+    values = [graph.nodes[i] for i in kept]
+    names = ["result" if value.id == node.id else value.name or node_label(value) for value in values]
+    return f"keeps {', '.join(names)} · {bytes_text(sum(value.nbytes for value in values))}" if values else "freed"
 
 
 def _constant(node: Node) -> str:

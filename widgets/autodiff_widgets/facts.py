@@ -8,7 +8,7 @@ from autodiff_lab.graph import Graph, Node
 
 from .captions import listed
 from .collapsing import scopes_of
-from .drawing import key_of, node_text
+from .drawing import key_of, node_name
 from .shapes import scope_key
 from .values import bytes_text, value_text
 
@@ -55,23 +55,23 @@ def _node_facts(node: Node, graph: Graph) -> Rows:
         ("value", "" if node.value is None else value_text(node.value)),
         ("saves for backward", _sizes([graph.nodes[i] for i in node.saved])),
         ("reused by backward", _reused(node, graph)),
-        ("made by the rule of", "" if node.origin is None else node_text(graph.nodes[node.origin])),
+        ("made by the rule of", "" if node.origin is None else node_name(graph.nodes[node.origin])),
         ("written in", "" if node.source is None else str(node.source)),
     ]
     return tuple((label, value) for label, value in rows if value)
 
 
 def _call(node: Node, graph: Graph) -> str:
-    """The op with its operands and attributes: ``sum(`h`, axis=0)``."""
+    """The op with its operands and attributes: ``sum(h, axis=0)``."""
     if node.op is None:
         return node.kind
-    arguments = [node_text(graph.nodes[i]) for i in node.inputs]
+    arguments = [node_name(graph.nodes[i]) for i in node.inputs]
     arguments += [f"{key}={value!r}" for key, value in node.attributes.items() if value is not None]
     return f"{node.op.name}({', '.join(arguments)})"
 
 
 def _sizes(nodes: list[Node]) -> str:
-    return "; ".join(f"{node_text(node)} {bytes_text(node.nbytes)}" for node in dict.fromkeys(nodes))
+    return "; ".join(f"{node_name(node)} {bytes_text(node.nbytes)}" for node in dict.fromkeys(nodes))
 
 
 def _reused(node: Node, graph: Graph) -> str:
@@ -79,4 +79,4 @@ def _reused(node: Node, graph: Graph) -> str:
     if node.phase != "forward":
         return ""
     readers = [graph.nodes[i] for i in dict.fromkeys(graph.consumers[node.id]) if graph.nodes[i].phase == "backward"]
-    return f"{listed([node_text(reader) for reader in readers])}: {bytes_text(node.nbytes)} kept" if readers else ""
+    return f"{listed([node_name(reader) for reader in readers])}: {bytes_text(node.nbytes)} kept" if readers else ""

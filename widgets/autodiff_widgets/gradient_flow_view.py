@@ -13,13 +13,13 @@ from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
 from .captions import Names, caption, listed
-from .drawing import draw, node_label, node_text
+from .drawing import draw, kept_text, node_label, node_text
 from .facts import graph_facts
 from .scene import Change, Scene
 from .shapes import Text
 from .steps import Steps
 from .subjects import callers_tensors, described, recorded, with_writable_names
-from .values import box_text, bytes_text, value_text
+from .values import box_text, value_text
 from .view import View
 
 LEGEND = (
@@ -191,12 +191,10 @@ class _Flow:
         keepers = [node for node, kept in self.kept.items() if value in kept]
         for node in keepers:
             self.kept[node].remove(value)  # type: ignore[arg-type]
-        return tuple(c for node in keepers for c in self.drawing.node(node, None, kept=self._kept_line(node)))
+        return tuple(c for node in keepers for c in self.drawing.node(node, None, kept=self._kept(node)))
 
-    def _kept_line(self, node: int) -> str:
-        kept = [self.graph.nodes[i] for i in self.kept[node]]
-        names = ["result" if i.id == node else i.name or node_label(i) for i in kept]
-        return f"keeps {', '.join(names)} · {bytes_text(sum(i.nbytes for i in kept))}" if kept else "freed"
+    def _kept(self, node: int) -> str:
+        return kept_text(self.graph.nodes[node], self.kept[node], self.graph)
 
     def _lines(self, node: Node, room: dict[int, str]) -> tuple[Text, ...]:
         known = self.values[node.id]
@@ -204,7 +202,7 @@ class _Flow:
         if self.expected[node.serial] or node.id in self.graph.outputs:
             lines.append(Text("grad ?", "value", "gradient", room.get(node.id, "")))
         if node.saved:
-            lines.append(Text(self._kept_line(node.id), "detail", "kept"))
+            lines.append(Text(self._kept(node.id), "detail", "kept"))
         return tuple(lines)
 
     def _rooms(self, heard: Sequence[Event]) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import traitlets
@@ -11,10 +11,10 @@ from autodiff_lab.graph import Graph, Node
 
 from .captions import Names, counted, node_caption
 from .collapsing import scopes_of
-from .drawing import Drawing, draw, node_text
+from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
 from .scene import Scene
-from .shapes import box_key, scope_key
+from .shapes import Text, box_key, scope_key
 from .steps import Steps
 from .subjects import graph_from
 from .view import View
@@ -67,7 +67,7 @@ class GraphView(View):
 
 def graph_scene(graph: Graph, collapse: Collection[str] = ()) -> Scene:
     """The scene of a graph: one frame before the first step, and one for each node in recorded order."""
-    drawing = draw(graph, f"Graph {graph.name}", collapse=collapse)
+    drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse)
     title = f"Graph {graph.name}: {counted(len(graph), 'node')}, {counted(sum(1 for _ in graph.edges), 'edge')}"
     note = f" {drawing.note}" if drawing.note else ""
     steps = Steps(f"{title}. Step to see them in the order in which they were recorded.{note}")
@@ -77,6 +77,13 @@ def graph_scene(graph: Graph, collapse: Collection[str] = ()) -> Scene:
     steps.add(f"All {len(graph)} nodes are there." if len(graph) != 1 else "The one node is there.")
     facts = {**graph_facts(graph), **scope_facts(graph), **box_facts(drawing.boxes)}
     return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
+
+
+def _lines(graph: Graph) -> Callable[[Node], tuple[Text, ...]]:
+    """What stands in a node. Where no backward nodes show what they reuse, each node says what it keeps for them."""
+    if any(node.phase != "forward" for node in graph):
+        return node_lines
+    return lambda node: (*node_lines(node), *([Text(kept_text(node, node.saved, graph))] if node.saved else []))
 
 
 def _add_step(steps: Steps, drawing: Drawing, node: Node, caption: str) -> None:

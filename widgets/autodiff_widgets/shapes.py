@@ -194,7 +194,7 @@ def _head(points: Sequence[Point]) -> str:
     """The arrowhead: two strokes at the end of the last piece."""
     (ax, ay), (x, y) = points[-2], points[-1]
     if abs(ay - y) < 0.5:
-        back = -6 if x > ax else 6
+        back = -8 if x > ax else 8
         return f"M{_n(x + back)} {_n(y - 5)}L{_n(x)} {_n(y)}L{_n(x + back)} {_n(y + 5)}"
-    back = -7 if y > ay else 7
-    return f"M{_n(x - 4.5)} {_n(y + back)}L{_n(x)} {_n(y)}L{_n(x + 4.5)} {_n(y + back)}"
+    back = -8 if y > ay else 8
+    return f"M{_n(x - 5)} {_n(y + back)}L{_n(x)} {_n(y)}L{_n(x + 5)} {_n(y + back)}"

@@ -158,7 +158,7 @@ class _Kahn(_Order):
     start = "Kahn's algorithm counts on how many inputs each node waits. A node that waits for none joins the queue."
     waits = "Queue (head first)"
     legend = (
-        ("ready", "in the queue"), ("target", "waits for one less"), ("done", "in the order"),
+        ("active", "now"), ("ready", "in the queue"), ("target", "waits for one less"), ("done", "in the order"),
     )  # fmt: skip
 
     def draw(self) -> Drawing:
