@@ -256,6 +256,7 @@ def test_a_wrong_argument_is_refused_with_what_was_seen_and_what_to_pass(make: A
         ),
         (lambda: aw.GraphView(GRAPHS["mlp"], collapse="layer9"), "no scope 'layer9'; its scopes are: layer1, layer2"),
         (lambda: aw.GradientFlowView(GRAPHS["square"]), "a Graph has shapes and no values"),
+        (lambda: aw.GradientFlowView(square, 2), "write 2.0 instead of 2"),
         (lambda: aw.GradientFlowView(lambda x: 3.0, 2.0), "must return one Tensor, got float 3.0"),
         (lambda: aw.GradientFlowView(lambda x: x * x, np.ones(2)), "not one number"),
         (lambda: aw.GradientFlowView(ad.tensor(1.0, requires_grad=True), 2.0), "pass the Tensor alone"),
@@ -265,6 +266,18 @@ def test_what_a_view_cannot_show_is_refused_with_the_reason(call: Callable[[], A
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
     assert says in str(caught.value)
+
+
+def test_arguments_that_are_not_floating_are_passed_on_as_they_are() -> None:
+    view = aw.GradientFlowView(
+        lambda x, times, axis: (x["a"] * times).sum(axis=axis), {"a": np.array([1.0, 2.0])}, 3, 0
+    )
+    assert view.frames[-1].caption == "Done. The gradients are: `x['a']` [3, 3]."
+
+
+def test_each_step_of_a_function_names_the_line_that_it_belongs_to() -> None:
+    view = aw.GradientFlowView(square, 3.0)
+    assert all("return x * x" in (frame.source or "") for frame in view.frames[1:-2])
 
 
 def test_a_cotangent_starts_the_sweep_of_a_result_that_is_not_one_number() -> None:

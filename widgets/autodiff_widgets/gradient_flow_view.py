@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import autodiff_lab as ad
@@ -18,7 +17,7 @@ from .facts import graph_facts
 from .scene import Change, Scene
 from .shapes import Text
 from .steps import Steps
-from .subjects import callers_tensors, described, recorded, with_writable_names
+from .subjects import callers_tensors, described, name_of, recorded, run, with_writable_names
 from .values import box_text, value_text
 from .view import View
 
@@ -33,7 +32,7 @@ class GradientFlowView(View):
 
     Args:
         subject: a Tensor that was computed from Tensors with ``requires_grad=True``; or a function, whose forward pass is shown
-            too, with its arguments: numbers, arrays, Tensors, and nested lists, tuples and dicts of them.
+            too, with its arguments. Gradients flow to floating numbers and arrays, also inside lists, tuples and dicts.
         cotangent: the gradient to start from, shaped like the result; 1 by default where the result is one number.
 
     Raises:
@@ -51,14 +50,14 @@ class GradientFlowView(View):
             output = recorded(subject, "GradientFlowView")
             names = callers_tensors()
         elif callable(subject) and arguments:
-            output, forward, names = _run(subject, arguments)
+            output, forward, names = run(subject, arguments, "GradientFlowView")
         else:
             raise TypeError(_advice(subject, arguments))
         with ad.listen() as backward:
             ad.sweep(output, cotangent)
         self.graph = with_writable_names(ad.graph_of(output, names=names, told=forward))
         heard = [*forward, *backward]
-        title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else _title(subject)}"
+        title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else name_of(subject)}"
         super().__init__(gradient_scene(self.graph, heard, title), heard, **traits)
 
 
@@ -120,9 +119,13 @@ class _Flow:
                 lasting = self._gradient(node, event.gradient, "done")
             case _:
                 return
-        self.steps.add(
-            caption(event, self.name), lasting, passing, self.drawing.elements.get(-1 if node is None else node)
-        )
+        focus = None if node is None else self.drawing.elements.get(node)
+        self.steps.add(caption(event, self.name), lasting, passing, focus, self._source(event.serial))
+
+    def _source(self, serial: int) -> str | None:
+        """The line of the user's code that made a node, where it is known."""
+        source = self.graph.nodes[self.ids[serial]].source if serial in self.ids else None
+        return None if source is None else str(source)
 
     def _called(self, serial: int) -> str:
         if serial not in self.ids:
@@ -236,51 +239,13 @@ def _gradient_line(value: Any, progress: str = "") -> str:
     return f"grad {box_text(value)}{progress}"
 
 
-def _run(f: Callable[..., Any], arguments: Sequence[Any]) -> tuple[ad.Tensor, list[Event], dict[str, ad.Tensor]]:
-    """Run a function on Tensors made from its arguments: its result, the events of its forward pass, and its inputs by name."""
-    inputs: dict[str, ad.Tensor] = {}
-    parameters = _parameters(f, len(arguments))
-    tensors = [_as_tensors(value, name, inputs) for name, value in zip(parameters, arguments, strict=True)]
-    with ad.listen() as heard:
-        output = f(*tensors)
-    if not isinstance(output, ad.Tensor):
-        raise TypeError(f"GradientFlowView: {_title(f)} must return one Tensor, got {described(output)}")
-    return recorded(output, "GradientFlowView"), heard, inputs
-
-
-def _as_tensors(value: Any, name: str, inputs: dict[str, ad.Tensor]) -> Any:
-    """Numbers and arrays as Tensors that want a gradient, inside lists, tuples and dicts too; each joins ``inputs``."""
-    if isinstance(value, dict):
-        return {key: _as_tensors(part, f"{name}[{key!r}]", inputs) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_as_tensors(part, f"{name}[{place}]", inputs) for place, part in enumerate(value))
-    if isinstance(value, (int, float)) or (hasattr(value, "dtype") and not isinstance(value, ad.Tensor)):
-        value = ad.tensor(value, requires_grad=True, name=name)
-    if isinstance(value, ad.Tensor):
-        inputs[name] = value
-    return value
-
-
-def _parameters(f: Callable[..., Any], count: int) -> list[str]:
-    """The names of a function's first parameters."""
-    try:
-        known = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-    except (TypeError, ValueError):
-        known = []
-    return [*known, *(f"argument{place}" for place in range(len(known), count))][:count]
-
-
-def _title(f: Any) -> str:
-    return getattr(f, "__name__", type(f).__name__)
-
-
 def _advice(subject: Any, arguments: Sequence[Any]) -> str:
     """Why a subject cannot be shown, and what to pass instead."""
     where = "GradientFlowView"
     if isinstance(subject, Graph):
         return f"{where}: a Graph has shapes and no values; pass the function and its arguments: {where}({subject.name}, …)"
     if callable(subject):
-        name = _title(subject)
+        name = name_of(subject)
         return f"{where}: got the function {name} without arguments; pass them too: {where}({name}, 2.0, 3.0)"
     if isinstance(subject, ad.Tensor):
         return f"{where}: got a Tensor and more arguments; pass the Tensor alone, or a function and its arguments"

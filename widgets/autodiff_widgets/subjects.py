@@ -1,12 +1,14 @@
-"""What a user hands to a view, turned into a Graph: a Graph, or an executed Tensor with the names of the caller's variables."""
+"""What a user hands to a view: a Graph, a Tensor named by the caller's variables, or a function to run on its arguments."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import autodiff_lab as ad
+from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
 
 from .shapes import writable
@@ -19,7 +21,7 @@ def graph_from(subject: Any, view: str) -> Graph:
     if isinstance(subject, ad.Tensor):
         return with_writable_names(ad.graph_of(recorded(subject, view), names=callers_tensors()))
     if callable(subject):
-        name = getattr(subject, "__name__", "f")
+        name = name_of(subject)
         raise TypeError(
             f"{view}: got the function {name} without arguments; record it first: {view}(ad.record({name}, …))"
         )
@@ -67,3 +69,47 @@ def callers_tensors() -> dict[str, ad.Tensor]:
         return {}
     seen = {**frame.f_globals, **frame.f_locals}
     return {name: value for name, value in seen.items() if isinstance(value, ad.Tensor) and not name.startswith("_")}
+
+
+def name_of(f: Any) -> str:
+    """The name of a function."""
+    return str(getattr(f, "__name__", type(f).__name__))
+
+
+def run(
+    f: Callable[..., Any], arguments: Sequence[Any], view: str
+) -> tuple[ad.Tensor, list[Event], dict[str, ad.Tensor]]:
+    """Run a function on Tensors made from its arguments: its result, the events of its forward pass, its inputs by name."""
+    inputs: dict[str, ad.Tensor] = {}
+    parameters = _parameters(f, len(arguments))
+    tensors = [_as_tensors(value, name, inputs) for name, value in zip(parameters, arguments, strict=True)]
+    if not inputs:
+        raise TypeError(f"{view}: no argument of {name_of(f)} is a floating number or array; write 2.0 instead of 2")
+    with ad.listen() as heard:
+        output = f(*tensors)
+    if not isinstance(output, ad.Tensor):
+        raise TypeError(f"{view}: {name_of(f)} must return one Tensor, got {described(output)}")
+    return recorded(output, view), heard, inputs
+
+
+def _as_tensors(value: Any, name: str, inputs: dict[str, ad.Tensor]) -> Any:
+    """Floating numbers and arrays as Tensors that want a gradient, in lists, tuples and dicts too; each joins ``inputs``."""
+    if isinstance(value, dict):
+        return {key: _as_tensors(part, f"{name}[{key!r}]", inputs) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_tensors(part, f"{name}[{place}]", inputs) for place, part in enumerate(value))
+    is_floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+    if is_floating and not isinstance(value, ad.Tensor):
+        value = ad.tensor(value, requires_grad=True, name=name)
+    if isinstance(value, ad.Tensor):
+        inputs[name] = value
+    return value
+
+
+def _parameters(f: Callable[..., Any], count: int) -> list[str]:
+    """The names of a function's first parameters."""
+    try:
+        known = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+    except (TypeError, ValueError):
+        known = []
+    return [*known, *(f"argument{place}" for place in range(len(known), count))][:count]
