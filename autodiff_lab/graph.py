@@ -30,7 +30,11 @@ class Source:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line} in {self.function}: {self.text}"
+        name = self.file.replace("\\", "/").rsplit("/", 1)[-1]
+        in_a_cell = "ipykernel" in self.file or name.startswith("<")  # a notebook's files have numbers for names
+        place = f"line {self.line}" if in_a_cell else f"{name}:{self.line}"
+        where = "" if self.function == "<module>" else f" in {self.function}"
+        return f"{place}{where}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

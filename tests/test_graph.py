@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import autodiff_lab as ad
 from autodiff_lab import events
-from autodiff_lab.graph import Graph, Node
+from autodiff_lab.graph import Graph, Node, Source
 
 FLOAT = np.dtype(np.float64)
 
@@ -113,3 +113,8 @@ def test_depth_first_search_leaves_out_what_no_output_needs() -> None:
 def test_a_chain_of_fifty_thousand_is_ordered_without_recursion() -> None:
     chain = random_graph([[], *([i] for i in range(50_000))])
     assert ad.depth_first_order(chain) == ad.kahn_order(chain) == list(range(50_001))
+
+
+def test_a_source_line_reads_well_from_a_file_and_from_a_notebooks_cell() -> None:
+    assert str(Source("/home/me/model.py", 3, "f", "h = x * w")) == "model.py:3 in f: h = x * w"
+    assert str(Source(r"C:\Temp\ipykernel_7\358716.py", 2, "<module>", "h = x * w")) == "line 2: h = x * w"

@@ -11,6 +11,7 @@ import pytest
 from autodiff_widgets.view import View
 
 from tests.browser.jupyter import Record
+from tests.browser.reader import Player, kernel_says
 from tests.hand_written import scene
 
 CELLS = (
@@ -27,46 +28,6 @@ def notebook(tmp_path: Path) -> Path:
     path = tmp_path / "player.ipynb"
     nbformat.write(book, path)
     return path
-
-
-class Player:
-    """One player of a page, as its reader sees it."""
-
-    def __init__(self, page: Any, number: int = 0) -> None:
-        self.page = page
-        self.root = page.locator(".autodiff-player").nth(number)
-        self.root.wait_for()
-
-    def counter(self) -> str:
-        return str(self.root.locator(".counter").inner_text())
-
-    def caption(self) -> str:
-        return str(self.root.locator(".caption").inner_text())
-
-    def states(self) -> dict[str, str]:
-        elements = self.root.locator(".pane [data-op][data-s]")
-        return dict(elements.evaluate_all("all => all.map(e => [e.dataset.op, e.dataset.s])"))
-
-    def selected(self) -> set[str]:
-        return set(self.root.locator("[data-selected]").evaluate_all("all => all.map(e => e.dataset.op)"))
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
-
-def kernel_says(page: Any, code: str) -> str:
-    """What an expression gives in the notebook's kernel."""
-    return str(
-        page.evaluate(
-            """async (code) => {
-              const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-              const reply = await kernel.requestExecute({ code: "", user_expressions: { it: code } }).done;
-              return reply.content.user_expressions.it.data["text/plain"];
-            }""",
-            code,
-        )
-    )
 
 
 def steps_and_scrubs(player: Player) -> None:
@@ -156,6 +117,7 @@ def test_running_a_cell_again_leaves_one_player_that_works(
     page = open_notebook(notebook)
     Player(page, 1)
     page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
+    assert kernel_says(page, "len(In)") == "7"  # asked after the cells, so answered after them
     page.wait_for_timeout(500)
     assert page.locator(".autodiff-player").count() == 2
     steps_and_scrubs(Player(page))

@@ -207,6 +207,20 @@ test("A trait set from Python moves the player and tells the page", () => {
   assert.equal(two.counter(), "0 / 39");
 });
 
+test("The kernel's late echo of an older frame does not take the reader back", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const player = show(randomScene(3, 8, 9));
+  player.press("ArrowRight");
+  mock.timers.tick(100); // frame 1 is sent
+  player.press("ArrowRight");
+  player.model.set("frame", 1); // its echo arrives when the reader is at 2
+  assert.equal(player.counter(), "2 / 8");
+  assert.equal(player.model.get("frame"), 2);
+  mock.timers.tick(100);
+  player.model.set("frame", 5); // nothing waits to be sent: this is Python's own wish
+  assert.equal(player.counter(), "5 / 8");
+});
+
 test("A new scene takes the place of the old one", () => {
   const { el, model } = show(randomScene(10));
   model.set("scene", randomScene(11, 3, 5));

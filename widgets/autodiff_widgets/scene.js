@@ -149,7 +149,7 @@ function joinPage(link, hear, signal) {
 }
 
 /**
- * Write a trait back to Python, at most ten times a second, and not to a dead kernel: each try would log an error.
+ * Traits to and from Python: written at most ten times a second, and not to a dead kernel, where each try logs an error.
  * @param {Model} model @param {AbortSignal} signal
  */
 function reporter(model, signal) {
@@ -162,10 +162,24 @@ function reporter(model, signal) {
     if (!("kernel" in manager) || /^(idle|busy|starting)$/.test(manager.kernel?.status)) model.save_changes();
   };
   signal.addEventListener("abort", () => clearTimeout(timer));
-  return (/** @type {string} */ name, /** @type {unknown} */ value) => {
-    if (model.get(name) === value) return;
-    model.set(name, value);
-    timer ??= setTimeout(send, 100);
+  return {
+    /** @type {(name: string, value: unknown) => void} */
+    write(name, value) {
+      if (model.get(name) === value) return;
+      model.set(name, value);
+      timer ??= setTimeout(send, 100);
+    },
+    /**
+     * Act on a trait that changed in the model. While a newer value waits to be written, what the kernel says is its
+     * echo of an older one: the reader has gone on, and must not be taken back.
+     * @template T @param {string} name @param {T} mine @param {(value: T) => void} act
+     */
+    read(name, mine, act) {
+      const value = model.get(name);
+      if (value === mine) return;
+      if (timer) model.set(name, mine);
+      else act(value);
+    },
   };
 }
 
@@ -338,7 +352,7 @@ function buildPlayer(el, model, signal) {
   const boxes = scene.panes.map(paneBox);
   const elements = byKey(boxes);
   const reel = film(elements, frames);
-  const report = reporter(model, signal);
+  const traits = reporter(model, signal);
   const tell = joinPage(model.get("link"), select, signal);
   const bar = toolbar(last, { go, step, toggle });
   const caption = html("p", { class: "caption", "aria-live": "polite" });
@@ -359,7 +373,7 @@ function buildPlayer(el, model, signal) {
     source.textContent = frames[at].source ?? "";
     bar.show(at, Boolean(timer));
     look(frames[at].focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
-    report("frame", at);
+    traits.write("frame", at);
   }
 
   /** A step by hand ends the playing. @param {number} by */
@@ -406,7 +420,7 @@ function buildPlayer(el, model, signal) {
     for (const element of chosen) element.setAttribute("data-selected", "");
     details.show(key, chosen.map((element) => element.querySelector(".label")?.textContent).find(Boolean) ?? key ?? "");
     look(key, true, 0.5); // what was clicked is in sight, and stays where it is
-    report("selected", key);
+    traits.write("selected", key);
   }
 
   /** A selection made here, told to the page. @param {string | null} key */
@@ -446,8 +460,8 @@ function buildPlayer(el, model, signal) {
     Enter: (event) => choose(keyOf(event.target, facts)),
   });
 
-  const followFrame = () => model.get("frame") !== reel.at && go(model.get("frame"));
-  const followSelected = () => model.get("selected") !== selected && choose(model.get("selected"));
+  const followFrame = () => traits.read("frame", reel.at, go);
+  const followSelected = () => traits.read("selected", selected, choose);
   model.on("change:frame", followFrame);
   model.on("change:selected", followSelected);
   // A picture has no size until it is on the page.
