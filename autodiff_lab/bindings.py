@@ -100,7 +100,7 @@ def real_array(value: Any) -> np.ndarray[Any, Any]:
 
 def _call_below(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Any:
     """An op without gradients: its result is a constant of the level."""
-    return Tensor(op.binding(*_at_level(operands, level), **attributes), level)
+    return Tensor(op.apply(_at_level(operands, level), attributes), level)
 
 
 def _at_level(operands: Sequence[Any], level: Level) -> list[Any]:
@@ -132,13 +132,13 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     """Compute, and keep what the gradient rules will need."""
     operands = [as_operand(o) for o in operands]
     values = _at_level(operands, level)
-    result = op.binding(*values, **attributes)
+    result = op.apply(values, attributes)
     context = events.context.get()
     if context is not None and not context.records:
         return Tensor(result, level)
     parents = tuple(
         o._history if type(o) is Tensor and o._level is level and name not in op.constant_inputs else None
-        for o, name in zip(operands, op.inputs, strict=True)
+        for o, name in zip(operands, op.operand_names(len(operands)), strict=True)
     )
     if all(parent is None for parent in parents) or dtype_of(result).kind != "f":
         return Tensor(result, level)
@@ -152,18 +152,15 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
 def _saved_values(
     op: Op, operands: Sequence[Any], values: Sequence[Any], result: Any, parents: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The values that the rules of the recorded operands name, in the order of ``op.saved_names``; None for the others."""
-    named = dict(zip(op.inputs, values, strict=True)) | {"out": result}
-    for name, operand in zip(op.inputs, operands, strict=True):
+    """The values that the rules of the recorded operands name, in the order of ``op.names_saved``; None for the others."""
+    names = op.operand_names(len(operands))
+    named = dict(zip(names, values, strict=True)) | {"out": result}
+    for name, operand in zip(names, operands, strict=True):
         if type(operand) is np.ndarray:  # the caller may change an array of his own later
             named[name] = operand.copy()
-    wanted = {
-        need
-        for name, parent in zip(op.inputs, parents, strict=True)
-        if parent is not None
-        for need in op.vjp_needs(name)
-    }
-    return tuple(saved_value(named, name) if name in wanted else None for name in op.saved_names)
+    flowing = [name for name, parent in zip(names, parents, strict=True) if parent is not None]
+    wanted = {need for name in flowing for need in op.per_operand(op.vjp_needs(name), len(operands))}
+    return tuple(saved_value(named, name) if name in wanted else None for name in op.names_saved(len(operands)))
 
 
 def saved_value(named: dict[str, Any], name: str) -> Any:
@@ -210,14 +207,14 @@ def _tell_call(context: events.Context, record: Record, result: Any) -> None:
 def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
     """Compute, and carry the tangent along: the sum of one JVP rule for each operand that has a tangent."""
     values = _at_level([as_operand(operand) for operand in operands], level)
-    result = op.binding(*values, **attributes)
-    named = dict(zip(op.inputs, values, strict=True)) | {"out": result}
+    result = op.apply(values, attributes)
+    names = op.operand_names(len(operands))
+    named = dict(zip(names, values, strict=True)) | {"out": result}
     tangent: Any = None
-    for name, operand in zip(op.inputs, operands, strict=True):
-        if type(operand) is Tensor and operand._level is level and operand._history is not None:
-            if name in op.constant_inputs:
-                continue
-            part = op.apply_jvp(name, operand._history, named, attributes)
+    for place, (name, operand) in enumerate(zip(names, operands, strict=True)):
+        has_tangent = type(operand) is Tensor and operand._level is level and operand._history is not None
+        if has_tangent and name not in op.constant_inputs:
+            part = op.apply_jvp(place, operand._history, named, attributes)
             tangent = part if tangent is None else tangent + part
     if tangent is not None:
         tangent = op.fit_tangent(tangent, result)
@@ -258,7 +255,35 @@ def complete(op: Op) -> None:
     op.binding.__code__ = namespace[op.name].__code__
     namespace[op.name] = op.binding
     if op.is_differentiable:
-        op.pull = namespace["_pull"]
+        op.pull = variadic_pull(op) if op.is_variadic else namespace["_pull"]
+
+
+def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
+    """``pull`` of an op with any number of inputs: its one rule, for each recorded operand."""
+    rule, needs = op.vjp_rule(op.inputs[0]), op.vjp_needs(op.inputs[0])
+
+    def pull(g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
+        named = dict(zip(op.names_saved(len(parents)), saved, strict=True))
+        wanted = {name: attributes[name] for name in op.vjp_attributes(op.inputs[0])}
+        return tuple(
+            None if parent is None else rule(g, *rule_values(op, needs, named, place, len(parents)), **wanted)
+            for place, parent in enumerate(parents)
+        )
+
+    return pull
+
+
+def rule_values(op: Op, needs: Sequence[str], named: dict[str, Any], place: int, count: int) -> list[Any]:
+    """What a rule is given for the names it reads; for a variadic op's inputs the values of all operands."""
+    values: list[Any] = []
+    for need in needs:
+        if op.is_variadic and need == "place":
+            values.append(place)
+        elif op.is_variadic and need.startswith(op.inputs[0]):
+            values.append(tuple(saved_value(named, name) for name in op.per_operand([need], count)))
+        else:
+            values.append(saved_value(named, need))
+    return values
 
 
 def binding_source(op: Op) -> str:
@@ -270,12 +295,13 @@ def binding_source(op: Op) -> str:
         if _context() is None and type(x) is _Tensor:
     ...
     """
-    general = f"return _call(_op, {_tuple(op.inputs)}, {_dict(op.attributes)})"
+    operands = f"tuple({op.inputs[0]})" if op.is_variadic else _tuple(op.inputs)
+    general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
-    if op.has_only_generic_kernels:
+    if op.has_only_generic_kernels and not op.is_variadic:
         body += _recording_source(op) if op.is_differentiable else ""
         body += _array_source(op)
-    pull = f"\n{_pull_source(op)}" if op.is_differentiable else ""
+    pull = f"\n{_pull_source(op)}" if op.is_differentiable and not op.is_variadic else ""
     return f"def {op.name}({_parameters(op)}):\n{body}    {general}\n{pull}"
 
 

@@ -172,7 +172,7 @@ class Graph:
                     f"graph {self.name}: constant {node.id} was not kept when it was computed; record the function"
                 )
             if node.op is not None:
-                values[node.id] = node.op.binding(*(values[i] for i in node.inputs), **node.attributes)
+                values[node.id] = node.op.apply([values[i] for i in node.inputs], node.attributes)
         results = [values[i] for i in self.outputs]
         return results[0] if self.structure is None else self.structure.rebuild(results)
 

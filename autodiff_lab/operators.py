@@ -63,6 +63,7 @@ class Op:
         self.module = kernel.__module__
         self.doc = inspect.getdoc(kernel) or ""
         self.inputs, self.attributes = _schema(kernel)
+        self.is_variadic = "*" in _parameters_of(kernel)[0]
         self.elementwise = elementwise
         self.is_differentiable = differentiable
         self.constant_inputs = frozenset(constant_inputs)
@@ -74,13 +75,29 @@ class Op:
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
         self._dtype_rule: Rule = result_dtype
         self._samples: Callable[[], Any] | None = None
-        self.saved_names: tuple[str, ...] = ()
+        self.saved_names: tuple[str, ...] = ()  # what the rules read, in the order in which it is saved
         self.pull: Callable[..., tuple[Any, ...]] = self._no_pull
         self.binding = bindings.new_binding(self)
         self._unfinished_code = self.binding.__code__
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join((*self.inputs, *self.attributes))})>"
+
+    def operand_names(self, count: int) -> tuple[str, ...]:
+        """A name for each of ``count`` operands: the inputs, or ``arrays[0]``, ``arrays[1]``, … of a variadic op."""
+        return tuple(f"{self.inputs[0]}[{place}]" for place in range(count)) if self.is_variadic else self.inputs
+
+    def per_operand(self, names: Sequence[str], count: int) -> tuple[str, ...]:
+        """Names that a rule reads, where a variadic op's ``arrays`` and ``arrays_shape`` stand for those of each operand."""
+        if not self.is_variadic:
+            return tuple(names)
+        operands = self.operand_names(count)
+        return tuple(
+            f"{operand}{name[len(self.inputs[0]) :]}"
+            for name in names
+            for operand in (operands if name.startswith(self.inputs[0]) else [""])
+            if name != "place"
+        )
 
     @property
     def flowing_inputs(self) -> tuple[str, ...]:
@@ -167,6 +184,7 @@ class Op:
                 f"{where}: its first parameter must be {first!r}, got {needs[0] if needs else 'none'!r}"
             )
         known = [*self.inputs, "out", *(f"{name}_{fact}" for name in (*self.inputs, "out") for fact in _FACTS)]
+        known += ["place"] if self.is_variadic else []
         for need in needs[1:]:
             if need not in known:
                 raise RegistrationError(f"{where}: no value {need!r} to save; a rule may name {', '.join(known)}")
@@ -191,11 +209,11 @@ class Op:
 
     def vjp_rule(self, name: str) -> Rule:
         """The VJP rule of an input; where there is none, a function that says so when backward meets the op."""
-        return self.vjp_rules.get(name) or self._missing_rule(name, "vjp", "backward")
+        return self.vjp_rules.get(_input_of(name)) or self._missing_rule(name, "vjp", "backward")
 
     def vjp_needs(self, name: str) -> tuple[str, ...]:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
-        rule = self.vjp_rules.get(name)
+        rule = self.vjp_rules.get(_input_of(name))
         return _parameters_of(rule)[0][1:] if rule else ()
 
     def vjp_attributes(self, name: str) -> tuple[str, ...]:
@@ -203,13 +221,18 @@ class Op:
         rule = self.vjp_rules.get(name)
         return _parameters_of(rule)[1] if rule else ()
 
-    def apply_jvp(self, name: str, tangent: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
-        """One input's part of the result's tangent."""
+    def names_saved(self, count: int) -> tuple[str, ...]:
+        """The names of what a call with ``count`` operands saves, in order."""
+        return self.per_operand(self.saved_names, count)
+
+    def apply_jvp(self, place: int, tangent: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
+        """One operand's part of the result's tangent."""
+        name = self.inputs[0 if self.is_variadic else place]
         rule = self.jvp_rules.get(name)
         if rule is None:
             return self._missing_rule(name, "jvp", "forward mode")()
         needs, wanted = _parameters_of(rule)
-        values = [bindings.saved_value(named, need) for need in needs[1:]]
+        values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
         return rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
 
     def fit_tangent(self, tangent: Any, result: Any) -> Any:
@@ -263,7 +286,11 @@ class Op:
     def first_call(self, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
         """Complete the binding's code, then run the call that came first."""
         self.finish()
-        return self.binding(*operands, **attributes)
+        return self.apply(operands[0] if self.is_variadic else operands, attributes)
+
+    def apply(self, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+        """Call the binding with a list of operands, which is how a variadic op takes them and others do not."""
+        return self.binding(operands, **attributes) if self.is_variadic else self.binding(*operands, **attributes)
 
     def finish(self) -> None:
         """Fix what the rules save, and generate the binding's code."""
@@ -290,7 +317,8 @@ class Op:
             self.infer_shape(shapes, attributes)
         except (TypeError, ValueError, IndexError) as from_rule:
             reason = str(from_rule)
-        seen = [f"{name}: {_describe(operand)}" for name, operand in zip(self.inputs, operands, strict=False)]
+        names = self.operand_names(len(operands))
+        seen = [f"{name}: {_describe(operand)}" for name, operand in zip(names, operands, strict=False)]
         seen += [f"{key}={value!r}" for key, value in attributes.items()]
         return OpError(f"{self.name}({', '.join(seen)}): {reason}")
 
@@ -315,12 +343,12 @@ def _schema(kernel: Kernel) -> tuple[tuple[str, ...], dict[str, Any]]:
         raise RegistrationError(
             f"{where}: the kernel's first parameter must be 'xp', the array library it computes with"
         )
-    inputs = [p for p in parameters[1:] if p.kind is p.POSITIONAL_OR_KEYWORD]
+    inputs = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     attributes = [p for p in parameters[1:] if p.kind is p.KEYWORD_ONLY]
     if len(inputs) + len(attributes) + 1 != len(parameters):
-        raise RegistrationError(
-            f"{where}: *args and **kwargs have no names that rules could use; write every input out"
-        )
+        raise RegistrationError(f"{where}: **options have no names that rules could use; write every attribute out")
+    if len(inputs) > 1 and inputs[-1].kind is inputs[-1].VAR_POSITIONAL:
+        raise RegistrationError(f"{where}: a variable number of inputs (*{inputs[-1].name}) stands alone after xp")
     if not inputs:
         raise RegistrationError(f"{where}: it has no inputs; arrays come after xp, attributes after '*'")
     for parameter in inputs:
@@ -343,6 +371,11 @@ def _parameters_of(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
         )
         known = _known_parameters[rule] = (positional, tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
     return known
+
+
+def _input_of(operand: str) -> str:
+    """The input that an operand's name belongs to: ``arrays`` of ``arrays[1]``."""
+    return operand.partition("[")[0]
 
 
 def _describe(operand: Any) -> str:
@@ -442,7 +475,8 @@ def op(
 
     Args:
         kernel: ``kernel(xp, x, …, *, attribute=default)``: the computation for every array library ``xp``, arrays positional,
-            attributes keyword-only.
+            attributes keyword-only. ``kernel(xp, *arrays, …)`` takes any number of inputs: users pass a list, a rule named
+            for ``arrays`` serves each operand, and may name ``place``, the operand's number.
         elementwise: the op works number by number with broadcasting; this gives it its shape rule.
         constant_inputs: inputs that no gradient flows to, such as a condition or indices.
         differentiable: False for an op whose result carries no gradient, such as a comparison.

@@ -311,8 +311,8 @@ def _known_values(order: Sequence[Record]) -> dict[int, Any]:
     for serial, op, parents, saved, _, _ in order:
         if op is None:
             continue
-        makers = dict(zip(op.inputs, parents, strict=True)) | {"out": (serial,)}
-        for name, value in zip(op.saved_names, saved, strict=True):
+        makers = dict(zip(op.operand_names(len(parents)), parents, strict=True)) | {"out": (serial,)}
+        for name, value in zip(op.names_saved(len(parents)), saved, strict=True):
             maker = makers.get(name)
             if maker is not None and value is not None:
                 known[maker[0]] = value.innermost() if type(value) is Tensor else value
@@ -335,14 +335,15 @@ class _FromRecords:
             leaf: Leaf = operands
             self._append(serial, "input", leaf.name or self.names.get(serial, ""), leaf.shape, leaf.dtype)
             return
-        kept = dict(zip(op.saved_names, saved, strict=True))
+        names = op.operand_names(len(parents))
+        kept = dict(zip(op.names_saved(len(parents)), saved, strict=True))
         ids = tuple(
             self.ids[parent[0]] if parent is not None else self._constant(operands[place], kept.get(name))
-            for place, (name, parent) in enumerate(zip(op.inputs, parents, strict=True))
+            for place, (name, parent) in enumerate(zip(names, parents, strict=True))
         )
         nodes = [self.nodes[i] for i in ids]
         call = self.calls.get(serial)
-        places = dict(zip(op.inputs, ids, strict=True)) | {"out": len(self.nodes)}
+        places = dict(zip(names, ids, strict=True)) | {"out": len(self.nodes)}
         self._append(
             serial, "op", self.names.get(serial) or (call.name if call else ""),
             op.infer_shape([node.shape for node in nodes], attributes),

@@ -108,10 +108,11 @@ def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
     """A record's saved values as the Tensors that they were, so that computing with them is recorded."""
     op, parents, saved = record[1], record[2], record[3]
     assert op is not None
-    histories: dict[str, Any] = dict(zip(op.inputs, parents, strict=True)) | {"out": record}
+    names = op.operand_names(len(parents))
+    histories: dict[str, Any] = dict(zip(names, parents, strict=True)) | {"out": record}
     return tuple(
         Tensor(value, level, histories[name]) if name in histories and hasattr(value, "shape") else value
-        for name, value in zip(op.saved_names, saved, strict=True)
+        for name, value in zip(op.names_saved(len(parents)), saved, strict=True)
     )
 
 
@@ -140,7 +141,8 @@ class _Watcher:
                 self.local = {}
                 if op.elementwise:
                     with events.switched(receiver=None, recorder=None):
-                        self.local = dict(zip(op.inputs, op.pull(ops.ones_like(g), *rest), strict=True))
+                        local = op.pull(ops.ones_like(g), *rest)
+                        self.local = dict(zip(op.operand_names(len(local)), local, strict=True))
             with self._on_behalf_of(serial, g):
                 contributions = op.pull(g, *rest)
                 return contributions if record[5] is None else fit_cotangents(contributions, record[5], op.elementwise)
@@ -167,9 +169,10 @@ class _Watcher:
             return
         op = record[1]
         assert op is not None
-        argument = op.inputs[place]
+        count = len(record[2])
+        argument = op.operand_names(count)[place]
         self.arrived[into] = self.arrived.get(into, 0) + 1
-        rule, used = op.vjp_rules[argument].__name__, op.vjp_needs(argument)
+        rule, used = op.vjp_rule(argument).__name__, op.per_operand(op.vjp_needs(argument), count)
         local, count = self.local.get(argument), self.arrived[into]
         self.tell(
             events.ContributionAdded(record[0], into, argument, rule, upstream, local, contribution, total, count, used)
@@ -185,9 +188,10 @@ class _Watcher:
 
 def _saved_arrays(record: Record) -> list[tuple[str, Any]]:
     """The arrays that a record keeps, with the names under which its rules know them."""
-    if record[1] is None:
+    op, parents, saved = record[1], record[2], record[3]
+    if op is None:
         return []
-    return [(name, v) for name, v in zip(record[1].saved_names, record[3], strict=True) if hasattr(v, "nbytes")]
+    return [(n, v) for n, v in zip(op.names_saved(len(parents)), saved, strict=True) if hasattr(v, "nbytes")]
 
 
 # -------------------------------------------------------------------------------------------------- sweeps of a Tensor

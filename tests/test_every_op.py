@@ -20,7 +20,7 @@ def flowing(op: Op, operands: tuple[Any, ...]) -> list[int]:
         return []
     return [
         place
-        for place, (name, operand) in enumerate(zip(op.inputs, operands, strict=True))
+        for place, (name, operand) in enumerate(zip(op.operand_names(len(operands)), operands, strict=True))
         if name not in op.constant_inputs and isinstance(operand, np.ndarray) and operand.dtype.kind == "f"
     ]
 
@@ -48,7 +48,7 @@ def of_flowing(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) ->
         given = list(operands)
         for place, value in zip(places, values, strict=True):
             given[place] = value
-        return op.binding(*given, **attributes)
+        return op.apply(given, attributes)
 
     return f, [operands[place] for place in places]
 
@@ -87,7 +87,7 @@ def test_samples_hold_0d_empty_non_contiguous_and_float32_inputs() -> None:
 def test_shape_and_dtype_rule_say_what_the_kernel_gives(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:
-    result = op.binding(*operands, **attributes)
+    result = op.apply(operands, attributes)
     shapes = [np.shape(o) for o in operands]
     dtypes = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in operands]
     full = {**{k: v for k, v in op.attributes.items() if not op.is_required(k)}, **attributes}
@@ -100,7 +100,7 @@ def test_shape_and_dtype_rule_say_what_the_kernel_gives(
 def test_operands_are_left_untouched(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
     before = [np.array(o) for o in operands]
     f, values = of_flowing(op, operands, attributes)
-    op.binding(*operands, **attributes)
+    op.apply(operands, attributes)
     if values:
         result, pull = ad.vjp(f, *values)
         cotangent = like([result], 1)[0]
@@ -172,16 +172,16 @@ def test_gradients_have_the_shape_and_dtype_of_their_operand(
 def test_tensors_arrays_and_a_recorded_graph_give_the_same_numbers(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:
-    expected = op.binding(*operands, **attributes)
+    expected = op.apply(operands, attributes)
     tensors = [ad.tensor(o) if isinstance(o, np.ndarray) else o for o in operands]
-    result = op.binding(*tensors, **attributes)
+    result = op.apply(tensors, attributes)
     assert type(result) is ad.Tensor
     assert np.array_equal(result.numpy(), expected, equal_nan=True)
     arrays = [o for o in operands if isinstance(o, np.ndarray)]
 
     def f(*given: Any) -> Any:
         rest = iter(given)
-        return op.binding(*(next(rest) if isinstance(o, np.ndarray) else o for o in operands), **attributes)
+        return op.apply([next(rest) if isinstance(o, np.ndarray) else o for o in operands], attributes)
 
     graph = ad.record(f, *arrays)
     assert np.array_equal(graph(*arrays), expected, equal_nan=True)

@@ -86,6 +86,58 @@ def test_a_rule_added_after_the_first_call_counts_from_then_on() -> None:
     assert x.grad is not None and x.grad.item() == 3.0
 
 
+def register_weighted_sum() -> Any:
+    @ad.op
+    def weighted_sum(xp: Any, *arrays: Any, step: float = 1.0) -> Any:
+        """The sum of x₀ + x₁²·(1 + step) + x₂³·(1 + 2 step) and so on."""
+        return xp.asarray(sum(x ** (i + 1) * (1 + i * step) for i, x in enumerate(arrays)))
+
+    @weighted_sum.shape_rule
+    def weighted_sum_shape(*arrays: Any) -> Any:
+        return arrays[0]
+
+    @weighted_sum.vjp("arrays")
+    def weighted_sum_vjp(g: Any, arrays: Any, place: int, arrays_shape: Any, *, step: float) -> Any:
+        assert len(arrays_shape) == len(arrays)
+        return g * arrays[place] ** place * ((place + 1) * (1 + place * step))
+
+    @weighted_sum.jvp("arrays")
+    def weighted_sum_jvp(darrays: Any, arrays: Any, place: int, *, step: float) -> Any:
+        return darrays * arrays[place] ** place * ((place + 1) * (1 + place * step))
+
+    return weighted_sum
+
+
+def test_an_op_with_any_number_of_inputs_works_in_every_reading() -> None:
+    weighted_sum = register_weighted_sum()
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    assert str(inspect.signature(weighted_sum)) == "(arrays, step=1.0)"
+    assert weighted_sum([x, y], step=2.0).tolist() == (x + 3 * y**2).tolist()
+    assert weighted_sum([x, y, x, y]).shape == (2,)
+
+    def loss(x: Any, y: Any) -> Any:
+        return ops.sum(weighted_sum([x, y, x], step=2.0))
+
+    gx, gy = ad.grad(loss, (0, 1))(x, y)
+    assert gx.tolist() == (1 + 15 * x**2).tolist() and gy.tolist() == (6 * y).tolist()
+    assert float(ad.jvp(loss, (x, y), (x, y))[1]) == np.sum(gx * x + gy * y)
+    assert np.allclose(ad.jvp(ad.grad(loss), (x, y), (np.ones(2), np.zeros(2)))[1], 30 * x)
+    graph = ad.record(ad.value_and_grad(loss, (0, 1)), x, y)
+    assert [g.tolist() for g in graph(x, y)[1]] == [gx.tolist(), gy.tolist()]
+
+    a, b = ad.tensor(x, requires_grad=True, name="a"), ad.tensor(y, requires_grad=True, name="b")
+    result = weighted_sum([a, b, np.ones(2)], step=2.0)
+    with ad.listen() as told:
+        ad.sweep(result, np.ones(2))
+    sent = [e for e in told if isinstance(e, ad.events.ContributionAdded)]
+    assert [e.argument for e in sent] == ["arrays[0]", "arrays[1]"]
+    assert [n.label for n in ad.graph_of(result)] == ["input", "input", "constant", "weighted_sum"]
+    result.backward(np.ones(2), create_graph=True)
+    assert b.grad is not None and b.grad.numpy().tolist() == (6 * y).tolist() and b.grad.requires_grad
+    with pytest.raises(ad.OpError, match=r"weighted_sum\(arrays\[0\]: \(2,\) float64, arrays\[1\]: \(3,\)"):
+        weighted_sum([x, np.ones(3)])
+
+
 def test_a_kernel_for_one_dtype_is_chosen_for_it_and_the_fallback_order_holds() -> None:
     @ad.op(elementwise=True)
     def chosen(xp: Any, x: Any) -> Any:
@@ -119,7 +171,7 @@ def test_a_kernel_for_one_dtype_is_chosen_for_it_and_the_fallback_order_holds() 
 def refused_registrations() -> dict[str, tuple[Any, str]]:
     def no_library(x: Any) -> Any: ...
     def no_inputs(xp: Any) -> Any: ...
-    def starred(xp: Any, *xs: Any) -> Any: ...
+    def starred(xp: Any, x: Any, *xs: Any) -> Any: ...
     def reserved(xp: Any, g: Any) -> Any: ...
     def underscore(xp: Any, _x: Any) -> Any: ...
     def default_input(xp: Any, x: Any, y: Any = 1.0) -> Any: ...
@@ -166,7 +218,7 @@ def refused_registrations() -> dict[str, tuple[Any, str]]:
     return {
         "no xp": (lambda: ad.op(no_library), "first parameter must be 'xp'"),
         "no inputs": (lambda: ad.op(no_inputs), "it has no inputs"),
-        "starred inputs": (lambda: ad.op(starred), "write every input out"),
+        "starred inputs beside others": (lambda: ad.op(starred), r"\(\*xs\) stands alone after xp"),
         "reserved name": (lambda: ad.op(reserved), "the name 'g' is reserved"),
         "underscore": (lambda: ad.op(underscore), "the name '_x' is reserved"),
         "default of an input": (lambda: ad.op(default_input), "input 'y' has a default"),

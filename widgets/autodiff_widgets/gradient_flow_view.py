@@ -178,16 +178,17 @@ class _Flow:
     def _argument(self, serial: int, argument: str) -> tuple[int, int]:
         """The node whose rule ran, and the place of the op's argument among its inputs."""
         node = self.ids[serial]
-        op = self.graph.nodes[node].op
+        op, inputs = self.graph.nodes[node].op, self.graph.nodes[node].inputs
         assert op is not None
-        return node, op.inputs.index(argument)
+        return node, op.operand_names(len(inputs)).index(argument)
 
     def _saved_as(self, node: int, name: str) -> int | None:
         """The node whose value a node's rules know by this name; None where it is a fact such as a shape."""
-        op = self.graph.nodes[node].op
+        op, inputs = self.graph.nodes[node].op, self.graph.nodes[node].inputs
         if op is None or name == "out":
             return node
-        return self.graph.nodes[node].inputs[op.inputs.index(name)] if name in op.inputs else None
+        names = op.operand_names(len(inputs))
+        return inputs[names.index(name)] if name in names else None
 
     def _release(self, value: int | None) -> tuple[Change, ...]:
         """The value is gone from every node that kept it."""
