@@ -100,6 +100,9 @@ def test_the_library_needs_numpy_and_nothing_else() -> None:
     assert [Requirement(line).name for line in PROJECT["dependencies"]] == ["numpy"]
 
 
+distributions = cache(packages_distributions)
+
+
 def imports_of(path: Path) -> set[str]:
     """The top-level names that a file imports, also inside functions."""
     found = set()
@@ -124,10 +127,9 @@ def imports_of(path: Path) -> set[str]:
 def test_every_package_that_a_folder_imports_is_asked_for(folder: str, extras: list[str]) -> None:
     lines = [*PROJECT["dependencies"], *(line for extra in extras for line in PROJECT["optional-dependencies"][extra])]
     asked = {canonicalize_name(Requirement(line).name) for line in lines}
-    distributions = packages_distributions()
     files = [path for path in tracked() if path.suffix == ".py" and path.is_relative_to(REPOSITORY / folder)]
     imported = set().union(*map(imports_of, files)) - {path.stem for path in files}
-    missing = {name for name in imported if not asked & set(map(canonicalize_name, distributions.get(name, [name])))}
+    missing = {name for name in imported if not asked & set(map(canonicalize_name, distributions().get(name, [name])))}
     assert files
     assert not missing
 
