@@ -20,7 +20,9 @@ from tests.notebook_cell import defined
 
 SEEDS = (0, 1, 2026)
 every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
-every_seed = pytest.mark.parametrize("seed", SEEDS)
+every_seed = pytest.mark.parametrize(
+    "seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[1:])]
+)
 pytestmark = pytest.mark.usefixtures("own_progress")
 
 
