@@ -205,20 +205,33 @@ def _tell_call(context: events.Context, record: Record, result: Any) -> None:
 
 
 def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
-    """Compute, and carry the tangent along: the sum of one JVP rule for each operand that has a tangent."""
+    """Compute once, and carry every tangent along: for each, the sum of one JVP rule per operand that has tangents."""
     values = _at_level([as_operand(operand) for operand in operands], level)
     result = op.apply(values, attributes)
     names = op.operand_names(len(operands))
     named = dict(zip(names, values, strict=True)) | {"out": result}
-    tangent: Any = None
-    for place, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        has_tangent = type(operand) is Tensor and operand._level is level and operand._history is not None
-        if has_tangent and name not in op.constant_inputs:
-            part = op.apply_jvp(place, operand._history, named, attributes)
+    moving = {
+        place: o._history
+        for place, (name, o) in enumerate(zip(names, operands, strict=True))
+        if type(o) is Tensor and o._level is level and o._history is not None and name not in op.constant_inputs
+    }
+    if not moving:
+        return Tensor(result, level)
+    tangents = []
+    for directions in zip(*moving.values(), strict=True):
+        tangent: Any = None
+        for place, direction in zip(moving, directions, strict=True):
+            part = op.apply_jvp(place, direction, named, attributes)
             tangent = part if tangent is None else tangent + part
-    if tangent is not None:
-        tangent = op.fit_tangent(tangent, result)
-    return Tensor(result, level, tangent)
+            _tell_tangent(op, names[place], direction, part)
+        tangents.append(op.fit_tangent(tangent, result))
+    return Tensor(result, level, tuple(tangents))
+
+
+def _tell_tangent(op: Op, argument: str, tangent: Any, part: Any) -> None:
+    context = events.context.get()
+    if context is not None and context.receiver is not None:
+        context.receiver(events.TangentPushed(op.name, argument, op.jvp_rule(argument).__name__, tangent, part))
 
 
 # ------------------------------------------------------------------------------------------------------ generated code

@@ -98,6 +98,17 @@ class OpCalled(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TangentPushed(Event):
+    """Forward mode: one JVP rule turned the tangent of one operand into its part of the result's tangent."""
+
+    op: str
+    argument: str  # the operand's name in the op: "x"
+    rule: str  # the rule function: "mul_jvp_x"
+    tangent: Any
+    part: Any
+
+
+@dataclass(frozen=True, slots=True)
 class SweepStarted(Event):
     """The reverse sweep begins at the output with its seed cotangent."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import backend, ops
 from .bindings import as_value, at_level, readings
 from .tensors import Level, Tensor, require_floating
-from .trees import flatten
+from .trees import Structure, flatten
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -29,36 +29,52 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> float(value), float(derivative)
     (10.0, 5.0)
     """
-    level = Level(is_reverse=False)
-    name = getattr(f, "__name__", type(f).__name__)
     leaves, structure = flatten(tuple(primals))
     directions, direction_structure = flatten(tuple(tangents))
     if direction_structure != structure:
         raise ValueError(f"jvp: the tangents nest as {direction_structure}, but the primals as {structure}")
-    inputs = [_with_tangent(x, dx, level, f"jvp of {name}") for x, dx in zip(leaves, directions, strict=True)]
+    outputs, pushed, result_structure = push_forward(f, leaves, structure, [(direction,) for direction in directions])
+    return result_structure.rebuild(outputs), result_structure.rebuild(tangent for (tangent,) in pushed)
+
+
+def push_forward(
+    f: Callable[..., Any], primals: Sequence[Any], structure: Structure, tangents: Sequence[Sequence[Any]]
+) -> tuple[list[Any], list[tuple[Any, ...]], Structure]:
+    """Run ``f`` once with several tangents for each primal, all carried along together.
+
+    ``primals`` are the leaves of the tuple of arguments, and ``structure`` is how they nest in it; for each leaf ``tangents``
+    has one tangent per direction, equally many for all. Gives the leaves of the result, the tangents of each, and how the
+    result nests.
+    """
+    level = Level(is_reverse=False)
+    name = getattr(f, "__name__", type(f).__name__)
+    inputs = [_with_tangents(x, dx, level, f"jvp of {name}") for x, dx in zip(primals, tangents, strict=True)]
     results, result_structure = flatten(f(*structure.rebuild(inputs)))
     outputs = [at_level(result, level, f"the result of {name}") for result in results]
-    return (
-        result_structure.rebuild(output._data for output in outputs),
-        result_structure.rebuild(_tangent_of(output) for output in outputs),
-    )
+    count = len(tangents[0]) if tangents else 1
+    return [o._data for o in outputs], [_tangents_of(o, count) for o in outputs], result_structure
 
 
-def _with_tangent(primal: Any, tangent: Any, level: Level, where: str) -> Tensor:
+def _with_tangents(primal: Any, tangents: Sequence[Any], level: Level, where: str) -> Tensor:
     value = as_value(primal, where)
     require_floating(value.dtype, where)
+    return Tensor(value, level, tuple(_direction(tangent, value, where) for tangent in tangents))
+
+
+def _direction(tangent: Any, value: Any, where: str) -> Any:
     direction = as_value(tangent, where)
     if type(direction) is not Tensor and type(direction) not in readings:
-        direction = backend.asarray(direction, dtype=value.dtype)
+        known = type(value) is Tensor or type(value) in readings
+        device = value.device if known else backend.device_of(value)
+        direction = backend.asarray(direction, dtype=value.dtype, device=device)
     if direction.shape != value.shape:
         raise ValueError(
             f"{where}: a tangent has shape {direction.shape}, but its primal has {value.shape}; make them equal"
         )
-    return Tensor(value, level, direction)
+    return direction
 
 
-def _tangent_of(output: Tensor) -> Any:
-    tangent = output._history
-    if tangent is None:
-        return ops.zeros_like(output._data)
-    return np.asarray(tangent) if isinstance(tangent, np.generic) else tangent
+def _tangents_of(output: Tensor, count: int) -> tuple[Any, ...]:
+    if output._history is None:
+        return (ops.zeros_like(output._data),) * count
+    return tuple(np.asarray(t) if isinstance(t, np.generic) else t for t in output._history)

@@ -211,6 +211,10 @@ class Op:
         """The VJP rule of an input; where there is none, a function that says so when backward meets the op."""
         return self.vjp_rules.get(_input_of(name)) or self._missing_rule(name, "vjp", "backward")
 
+    def jvp_rule(self, name: str) -> Rule:
+        """The JVP rule of an input; where there is none, a function that says so when forward mode meets the op."""
+        return self.jvp_rules.get(_input_of(name)) or self._missing_rule(name, "jvp", "forward mode")
+
     def vjp_needs(self, name: str) -> tuple[str, ...]:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
         rule = self.vjp_rules.get(_input_of(name))
@@ -228,9 +232,9 @@ class Op:
     def apply_jvp(self, place: int, tangent: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
         """One operand's part of the result's tangent."""
         name = self.inputs[0 if self.is_variadic else place]
-        rule = self.jvp_rules.get(name)
-        if rule is None:
-            return self._missing_rule(name, "jvp", "forward mode")()
+        rule = self.jvp_rule(name)
+        if name not in self.jvp_rules:
+            return rule()
         needs, wanted = _parameters_of(rule)
         values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
         return rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})

@@ -116,7 +116,7 @@ class Tensor:
     def __init__(self, data: Any, level: Level = BASE, history: Any = None, name: str | None = None) -> None:
         self._data = data  # an array, a symbol, or a Tensor of a lower level
         self._level = level
-        self._history = history  # reverse level: its Record or None; forward level: the tangent or None
+        self._history = history  # reverse level: its Record or None; forward level: a tuple of tangents or None
         self._name = name
 
     # ------------------------------------------------------------------------------------------------------- the value
