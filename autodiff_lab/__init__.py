@@ -13,6 +13,7 @@ from .bindings import OpError
 from .events import listen, name_scope, no_grad
 from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
+from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
 from .operators import RegistrationError, op, registry
 from .recording import graph_of, record
@@ -22,7 +23,8 @@ from .tensors import Tensor, tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "Graph", "JacobianCost", "Node", "OpError", "RegistrationError", "Tensor", "depth_first_order", "devices", "events", "grad",
-    "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen",
-    "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError", "RegistrationError", "Tensor", "depth_first_order",
+    "devices", "events", "grad", "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp",
+    "kahn_order", "listen", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad",
+    "vjp",
 ]  # fmt: skip

@@ -97,6 +97,35 @@ class Graph:
     name: str = "graph"
     structure: Any = None  # how the outputs nest: a trees.Structure; None is one plain output
 
+    if TYPE_CHECKING:  # attached by graph_export.py, which stands above the ops
+
+        def to_dot(self) -> str: ...
+        def to_json(self) -> str: ...
+        @classmethod
+        def from_json(cls, text: str) -> Graph: ...
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both compute the same in the same steps: ops, attributes, inputs, shapes, dtypes and constants.
+
+        Names, scopes, phases and source lines are free.
+
+        >>> import autodiff_lab as ad
+        >>> ad.record(lambda x: x * 2.0, 1.0) == ad.record(lambda renamed: renamed * 2.0, 5.0)
+        True
+        >>> ad.record(lambda x: x * 2.0, 1.0) == ad.record(lambda x: x * 3.0, 1.0)
+        False
+        """
+        if not isinstance(other, Graph):
+            return NotImplemented
+        if len(self) != len(other):
+            return False
+        ends = (self.inputs, self.outputs, self.structure) == (other.inputs, other.outputs, other.structure)
+        return ends and all(map(_computes_the_same, self.nodes, other.nodes))
+
+    def __hash__(self) -> int:
+        steps = tuple((node.label, node.inputs, node.shape, node.dtype) for node in self.nodes)
+        return hash((steps, self.inputs, self.outputs))
+
     def __len__(self) -> int:
         return len(self.nodes)
 
@@ -175,6 +204,26 @@ class Graph:
                 values[node.id] = node.op.apply([values[i] for i in node.inputs], node.attributes)
         results = [values[i] for i in self.outputs]
         return results[0] if self.structure is None else self.structure.rebuild(results)
+
+
+def _computes_the_same(one: Node, other: Node) -> bool:
+    facts = [(n.kind, n.label, n.inputs, n.shape, n.dtype, n.device) for n in (one, other)]
+    if facts[0] != facts[1] or not _equal(dict(one.attributes), dict(other.attributes)):
+        return False
+    return one.kind != "constant" or _equal(one.value, other.value)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two attributes or constants are equal: of one type, arrays number by number (NaN equals NaN)."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return bool(a == b) or (isinstance(a, (float, np.floating)) and bool(np.isnan(a) and np.isnan(b)))
 
 
 def _call(node: Node) -> str:

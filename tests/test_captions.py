@@ -41,6 +41,10 @@ def contribution(
             "Forward: `3` = mul(`1`, a constant) = 6.",
         ),
         (
+            events.TangentPushed("mul", "x", "mul_jvp_x", np.float64(1.0), np.float64(5.0)),
+            "Forward: mul turns the tangent of its input x, 1, into 5 (rule mul_jvp_x).",
+        ),
+        (
             contribution(3.0, 2.0, 6.0, 9.0),
             "`3` sends 3 × 2 = 6 to `2` (rule mul_vjp_x): contribution 2 of 2; the sum is now 9.",
         ),

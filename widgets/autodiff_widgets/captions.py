@@ -135,6 +135,14 @@ def _op_called(event: events.OpCalled, name: Names) -> str:
     return f"Forward: {name(event.serial)} = {name.call(event.op, event.inputs)} = {value_text(event.value)}."
 
 
+@says(events.TangentPushed)
+def _tangent_pushed(event: events.TangentPushed, name: Names) -> str:
+    came, went = value_text(event.tangent), value_text(event.part)
+    return (
+        f"Forward: {event.op} turns the tangent of its input {event.argument}, {came}, into {went} (rule {event.rule})."
+    )
+
+
 @says(events.SweepStarted)
 def _sweep_started(event: events.SweepStarted, name: Names) -> str:
     return f"Backward starts at the output {name(event.serial)} with the gradient {value_text(event.seed)}."
