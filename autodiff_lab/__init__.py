@@ -10,6 +10,7 @@ tensor([2., 4.])
 from . import events, ops
 from .backend import devices
 from .bindings import OpError
+from .checks import gradcheck
 from .events import listen, name_scope, no_grad
 from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
@@ -17,14 +18,15 @@ from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
 from .operators import RegistrationError, op, registry
 from .recording import graph_of, record
+from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
 from .tensors import Tensor, tensor
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError", "RegistrationError", "Tensor", "depth_first_order",
-    "devices", "events", "grad", "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp",
-    "kahn_order", "listen", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad",
-    "vjp",
+    "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError", "RegistrationError",
+    "Tensor", "depth_first_order", "devices", "events", "grad", "gradcheck", "graph_of", "hessian", "hvp",
+    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "name_scope", "no_grad", "op",
+    "ops", "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip

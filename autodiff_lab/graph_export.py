@@ -119,7 +119,14 @@ def _node_to_json(node: Node) -> dict[str, Any]:
         "device": node.device, "phase": node.phase, "scope": node.scope, "saved": list(node.saved), "origin": node.origin,
         "serial": node.serial, "source": source and [source.file, source.line, source.function, source.text],
     }  # fmt: skip
-    blank = {"device": "cpu", "phase": "forward", "scope": "", "saved": [], "origin": None, "source": None}
+    blank: dict[str, Any] = {
+        "device": "cpu",
+        "phase": "forward",
+        "scope": "",
+        "saved": [],
+        "origin": None,
+        "source": None,
+    }
     return written | {key: value for key, value in rest.items() if key not in blank or value != blank[key]}
 
 

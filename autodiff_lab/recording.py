@@ -217,10 +217,10 @@ def record(f: Callable[..., Any], *arguments: Any) -> Graph:
     recorder = Recorder()
     inputs: list[Symbol] = []
     symbols = []
-    for name, argument in zip(_parameter_names(f, len(arguments)), arguments, strict=True):
+    for name, argument in zip(parameter_names(f, len(arguments)), arguments, strict=True):
         leaves, structure = flatten(argument)
         replaced = []
-        for label, leaf in zip(_leaf_names(name, structure), leaves, strict=True):
+        for label, leaf in zip(leaf_names(name, structure), leaves, strict=True):
             if isinstance(leaf, (int, float, np.ndarray, np.generic, Tensor)) or hasattr(
                 leaf, "__cuda_array_interface__"
             ):
@@ -233,7 +233,7 @@ def record(f: Callable[..., Any], *arguments: Any) -> Graph:
     return recorder.freeze(result, inputs, getattr(f, "__name__", type(f).__name__))
 
 
-def _parameter_names(f: Callable[..., Any], count: int) -> list[str]:
+def parameter_names(f: Callable[..., Any], count: int) -> list[str]:
     """The names of a function's first ``count`` parameters; a starred one is numbered."""
     names: list[str] = []
     try:
@@ -248,13 +248,13 @@ def _parameter_names(f: Callable[..., Any], count: int) -> list[str]:
     return (names + [f"argument{i}" for i in range(len(names), count)])[:count]
 
 
-def _leaf_names(name: str, structure: Structure) -> list[str]:
+def leaf_names(name: str, structure: Structure) -> list[str]:
     """A name for each leaf of an argument: ``w``, ``params[0]``, ``params['bias']``."""
     if structure.kind is None:
         return [name]
     keys = structure.keys or range(len(structure.parts))
     return [
-        leaf for key, part in zip(keys, structure.parts, strict=True) for leaf in _leaf_names(f"{name}[{key!r}]", part)
+        leaf for key, part in zip(keys, structure.parts, strict=True) for leaf in leaf_names(f"{name}[{key!r}]", part)
     ]
 
 

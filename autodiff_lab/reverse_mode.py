@@ -252,9 +252,13 @@ def _seed(output: Tensor, cotangent: Any) -> Any:
                 "shape (backward(np.ones(shape)) gives the gradient of the sum), or reduce first, as in y.sum().backward()"
             )
         return ops.ones_like(output._data)
-    value = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+    value = cotangent
+    while type(value) is Tensor and (value._level is output._level or value._history is None):
+        value = value._data  # a Tensor of a running outer derivative stays: the result depends on it
     if type(value) is not Tensor and type(value) not in readings:
         value = backend.asarray(value, dtype, output.device, copy=True)
+    elif value.dtype != dtype:
+        value = ops.astype(value, dtype=dtype)
     if value.shape != shape:
         raise ValueError(
             f"backward: the cotangent has shape {value.shape}, but the output has {shape}; they must be equal"

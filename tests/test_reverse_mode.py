@@ -337,3 +337,19 @@ def test_backward_inside_record_says_how_to_record_a_gradient() -> None:
 
     with pytest.raises(ValueError, match=r"ad\.record\(ad\.value_and_grad"):
         ad.record(f, 1.0)
+
+
+def test_what_a_pullback_gives_can_be_differentiated_by_its_cotangent() -> None:
+    x, c, v = np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([7.0, 11.0])
+
+    def pulled(cotangent: Any) -> Any:
+        (gradient,) = ad.vjp(lambda x: x**3, x).pull(cotangent)
+        return gradient
+
+    np.testing.assert_allclose(ad.jvp(pulled, (c,), (v,))[1], 3 * x**2 * v)
+    np.testing.assert_allclose(ad.vjp(pulled, c).pull(v)[0], 3 * x**2 * v)
+    tensor = ad.tensor(c, requires_grad=True)
+    pulled(tensor).sum().backward()
+    assert tensor.grad is not None
+    np.testing.assert_allclose(tensor.grad.numpy(), 3 * x**2)
+    assert type(pulled(ad.tensor(c))) is np.ndarray
