@@ -8,6 +8,7 @@ tensor([2., 4.])
 """
 
 from . import events, ops
+from .anomalies import AnomalyError, anomaly_mode
 from .backend import devices
 from .bindings import OpError
 from .checks import gradcheck
@@ -25,8 +26,8 @@ from .tensors import Tensor, tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError", "RegistrationError",
-    "Tensor", "depth_first_order", "devices", "events", "grad", "gradcheck", "graph_of", "hessian", "hvp",
-    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "name_scope", "no_grad", "op",
-    "ops", "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "AnomalyError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError",
+    "RegistrationError", "Tensor", "anomaly_mode", "depth_first_order", "devices", "events", "grad", "gradcheck",
+    "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen",
+    "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -134,6 +134,8 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     values = _at_level(operands, level)
     result = op.apply(values, attributes)
     context = events.context.get()
+    if context is not None and context.guard is not None:
+        context.guard.check_result(op, dict(zip(op.operand_names(len(values)), values, strict=True)), result)
     if context is not None and not context.records:
         return Tensor(result, level)
     parents = tuple(
@@ -192,6 +194,8 @@ def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, .
 
 def _tell_call(context: events.Context, record: Record, result: Any) -> None:
     serial, op, parents = record[:3]
+    if context.guard is not None:
+        context.guard.note(record)
     if context.recorder is not None:
         context.recorder.note_record(record, result)
     if context.receiver is not None:
@@ -209,7 +213,11 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
     values = _at_level([as_operand(operand) for operand in operands], level)
     result = op.apply(values, attributes)
     names = op.operand_names(len(operands))
-    named = dict(zip(names, values, strict=True)) | {"out": result}
+    named = dict(zip(names, values, strict=True))
+    context = events.context.get()
+    if context is not None and context.guard is not None:
+        context.guard.check_result(op, named, result)
+    named["out"] = result
     moving = {
         place: o._history
         for place, (name, o) in enumerate(zip(names, operands, strict=True))
@@ -223,15 +231,18 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
         for place, direction in zip(moving, directions, strict=True):
             part = op.apply_jvp(place, direction, named, attributes)
             tangent = part if tangent is None else tangent + part
-            _tell_tangent(op, names[place], direction, part)
+            if context is not None:
+                _tell_tangent(context, op, names[place], {f"d{names[place]}": direction} | named, part)
         tangents.append(op.fit_tangent(tangent, result))
     return Tensor(result, level, tuple(tangents))
 
 
-def _tell_tangent(op: Op, argument: str, tangent: Any, part: Any) -> None:
-    context = events.context.get()
-    if context is not None and context.receiver is not None:
-        context.receiver(events.TangentPushed(op.name, argument, op.jvp_rule(argument).__name__, tangent, part))
+def _tell_tangent(context: events.Context, op: Op, argument: str, named: dict[str, Any], part: Any) -> None:
+    rule = op.jvp_rule(argument).__name__
+    if context.guard is not None:
+        context.guard.check_tangent(rule, op, named, part)
+    if context.receiver is not None:
+        context.receiver(events.TangentPushed(op.name, argument, rule, named[f"d{argument}"], part))
 
 
 # ------------------------------------------------------------------------------------------------------ generated code

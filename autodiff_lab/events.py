@@ -168,6 +168,7 @@ class Context:
     receiver: Receiver | None = None
     records: bool = True  # False inside no_grad
     recorder: Any = None  # the recording.Recorder that builds a Graph, if one does
+    guard: Any = None  # the anomalies.Guard that looks for NaN and infinity, if one does
     scope: str = ""
     phase: str = "forward"
     origin: int | None = None  # the forward node whose rule is running, while a joint graph is recorded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -122,6 +122,7 @@ class _Watcher:
     def __init__(self, context: events.Context, order: Sequence[Record]) -> None:
         self.tell = context.receiver
         self.recorder = context.recorder
+        self.guard = context.guard
         self.arrived: dict[int, int] = {}
         self.local: dict[str, Any] = {}
         self.last_reader: dict[int, tuple[int, str]] = {}
@@ -143,7 +144,7 @@ class _Watcher:
                     with events.switched(receiver=None, recorder=None):
                         local = op.pull(ops.ones_like(g), *rest)
                         self.local = dict(zip(op.operand_names(len(local)), local, strict=True))
-            with self._on_behalf_of(serial, g):
+            with self._on_behalf_of(serial, g), self._guarded(serial):
                 contributions = op.pull(g, *rest)
                 return contributions if record[5] is None else fit_cotangents(contributions, record[5], op.elementwise)
 
@@ -161,18 +162,23 @@ class _Watcher:
     def _on_behalf_of(self, serial: int, cotangent: Any = None) -> AbstractContextManager[Any]:
         return events.backward_phase() if self.recorder is None else self.recorder.backward_of(serial, cotangent)
 
+    def _guarded(self, serial: int) -> AbstractContextManager[Any]:
+        return nullcontext() if self.guard is None else events.switched(guard=self.guard.inside(serial))
+
     def tell_contribution(
         self, record: Record, place: int, into: int, upstream: Any, contribution: Any, total: Any
     ) -> None:
         """Tell what one rule sent along one edge, and the sum that it was added to."""
-        if self.tell is None:
-            return
         op = record[1]
         assert op is not None
         count = len(record[2])
         argument = op.operand_names(count)[place]
-        self.arrived[into] = self.arrived.get(into, 0) + 1
         rule, used = op.vjp_rule(argument).__name__, op.per_operand(op.vjp_needs(argument), count)
+        if self.guard is not None:
+            self.guard.check_contribution(record, place, rule, upstream, contribution, total)
+        if self.tell is None:
+            return
+        self.arrived[into] = self.arrived.get(into, 0) + 1
         local, count = self.local.get(argument), self.arrived[into]
         self.tell(
             events.ContributionAdded(record[0], into, argument, rule, upstream, local, contribution, total, count, used)

@@ -26,7 +26,7 @@ def call_site() -> tuple[str, Source | None]:
     while frame is not None and _is_plumbing(frame.f_code.co_filename):
         frame = frame.f_back
     name = _assigned_name(frame) if frame is not None else ""
-    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+    while frame is not None and frame.f_code.co_filename.startswith((_LIBRARY, BINDING_FILE)):
         frame = frame.f_back
     return name, None if frame is None else _source(frame)
 

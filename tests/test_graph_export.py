@@ -201,7 +201,7 @@ def test_every_op_survives_with_the_attributes_of_its_samples(name: str) -> None
 
         def call(*given: Any, operands: Any = operands, attributes: Any = attributes) -> Any:
             rest = iter(given)
-            return op.binding(*(next(rest) if isinstance(o, np.ndarray) else o for o in operands), **attributes)
+            return op.apply([next(rest) if isinstance(o, np.ndarray) else o for o in operands], attributes)
 
         graph = ad.record(call, *arrays)
         again = Graph.from_json(graph.to_json())
