@@ -269,7 +269,7 @@ class Op:
     @property
     def keeps_floating(self) -> bool:
         """Whether a floating input always gives a floating result."""
-        return self._dtype_rule in (result_dtype, floating_dtype)
+        return self._dtype_rule in (result_dtype, floating_dtype, function_dtype)
 
     @property
     def has_only_generic_kernels(self) -> bool:
@@ -411,6 +411,12 @@ def floating_dtype(*dtypes: Any) -> np.dtype[Any]:
     """NumPy's result type, where whole numbers and truth values become float64: for exp, division and the like."""
     found = np.result_type(*dtypes)
     return found if found.kind == "f" else np.dtype(np.float64)
+
+
+def function_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type for sin, sqrt and their like: whole numbers of 8 and 16 bits become half and single precision."""
+    found = np.result_type(np.result_type(*dtypes))  # twice, so that a Python number counts with its own width
+    return found if found.kind == "f" else np.result_type(found, np.float16)
 
 
 def boolean_dtype(*_dtypes: Any) -> np.dtype[Any]:

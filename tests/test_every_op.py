@@ -65,7 +65,7 @@ def inner(a: list[Any], b: list[Any]) -> float:
 def test_every_op_has_samples_and_a_docstring() -> None:
     for name in ops.__all__:
         assert ad.registry[name].sample_calls(), f"{name} has no samples"
-        assert ad.registry[name].doc.endswith("."), f"{name} has no docstring"
+        assert ad.registry[name].doc.split("\n")[0].endswith("."), f"{name} has no docstring"
 
 
 def test_every_differentiable_input_has_both_gradient_rules() -> None:
@@ -231,7 +231,9 @@ def test_create_graph_gives_the_second_derivative_of_nested_grad(
     for leaf in leaves:
         leaf.grad = None
     squares = [ops.sum(g * g) for g in first if g is not None]
-    sum(squares[1:], squares[0]).backward()
+    total = sum(squares[1:], squares[0])
+    if total.requires_grad:  # not where the first derivative is 0 everywhere, as for floor
+        total.backward()
 
     def norm(*v: Any) -> Any:
         parts = [ops.sum(g * g) for g in ad.grad(loss, places)(*v)]

@@ -6,7 +6,18 @@ from typing import Any
 
 from ..operators import registry
 from ..tensors import Tensor
-from . import elementwise, linalg, reduce, structure  # noqa: F401  (importing a family registers its ops)
+from . import (  # noqa: F401  (importing a family registers its ops)
+    activations,
+    choices,
+    elementwise,
+    exponentials,
+    hyperbolic,
+    linalg,
+    powers,
+    reduce,
+    structure,
+    trigonometric,
+)
 
 _BINDINGS: dict[str, Any] = {name: op.binding for name, op in registry.items()}
 globals().update(_BINDINGS)

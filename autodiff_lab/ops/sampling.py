@@ -20,9 +20,14 @@ def positive(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return np.asarray(np.random.default_rng(seed).uniform(0.5, 2.0, shape))
 
 
+def fraction(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Numbers between −0.9 and 0.9, none closer to 0 than 0.1."""
+    return np.asarray(normal(*shape, seed=seed).clip(-0.9, 0.9))
+
+
 def unary(make: Any = normal) -> list[Call]:
     """Calls of an elementwise op of one input: 0-d, a matrix, an empty array, a transposed (not contiguous) one, float32."""
-    arrays = [make(), make(2, 3), make(0, 3), make(3, 2).T, make(4).astype(np.float32)]
+    arrays = [make(), make(2, 3), make(0, 3), make(3, 2).T, make(4).astype(np.float32), np.array([1], np.int8)]
     return [((array,), {}) for array in arrays]
 
 
