@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -449,7 +450,7 @@ class Registry(Mapping[str, Op]):
 
     def __getitem__(self, name: str) -> Op:
         if name not in self._ops:
-            raise KeyError(f"no op named {name!r}; registered are: {', '.join(sorted(self._ops))}")
+            raise KeyError(unknown_op(name, self._ops))
         return self._ops[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -463,6 +464,15 @@ class Registry(Mapping[str, Op]):
 
 
 registry = Registry()
+
+
+def unknown_op(name: str, known: Collection[str]) -> str:
+    """The text of the error that an unknown name deserves: what is near to it, and where all are listed."""
+    near = get_close_matches(name, known, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"no op named {name!r}; {meant}dir(ops) lists all {len(known)}"
+
+
 _known_parameters: dict[Rule, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import itertools
 import warnings
 from typing import Any
@@ -12,6 +14,9 @@ import pytest
 import autodiff_lab as ad
 from autodiff_lab import ops
 from autodiff_lab.operators import Op
+from autodiff_lab.ops.composed import composed_functions
+
+OPS = [ad.registry[name] for name in ops.__all__ if name in ad.registry]
 
 
 def flowing(op: Op, operands: tuple[Any, ...]) -> list[int]:
@@ -26,11 +31,14 @@ def flowing(op: Op, operands: tuple[Any, ...]) -> list[int]:
 
 
 CALLS = [
-    pytest.param(ad.registry[name], operands, attributes, id=f"{name}-{number}")
-    for name in ops.__all__
-    for number, (operands, attributes) in enumerate(ad.registry[name].sample_calls())
+    pytest.param(one, operands, attributes, id=f"{one.name}-{number}")
+    for one in (*OPS, *composed_functions.values())
+    for number, (operands, attributes) in enumerate(one.sample_calls())
 ]
 EVERY_CALL = pytest.mark.parametrize(("op", "operands", "attributes"), CALLS)
+EVERY_OP_CALL = pytest.mark.parametrize(
+    ("op", "operands", "attributes"), [call for call in CALLS if isinstance(call.values[0], Op)]
+)
 EVERY_DIFFERENTIABLE_CALL = pytest.mark.parametrize(
     ("op", "operands", "attributes"), [call for call in CALLS if flowing(*call.values[:2])]
 )
@@ -63,13 +71,13 @@ def inner(a: list[Any], b: list[Any]) -> float:
 
 
 def test_every_op_has_samples_and_a_docstring() -> None:
-    for name in ops.__all__:
-        assert ad.registry[name].sample_calls(), f"{name} has no samples"
-        assert ad.registry[name].doc.split("\n")[0].endswith("."), f"{name} has no docstring"
+    for one in (*OPS, *composed_functions.values()):
+        assert one.sample_calls(), f"{one.name} has no samples"
+        assert one.doc.split("\n")[0].endswith("."), f"the docstring of {one.name} does not start with a sentence"
 
 
 def test_every_differentiable_input_has_both_gradient_rules() -> None:
-    for op in (ad.registry[name] for name in ops.__all__):
+    for op in OPS:
         expected = set(op.inputs) - op.constant_inputs if op.is_differentiable else set()
         assert set(op.vjp_rules) == expected, op
         assert set(op.jvp_rules) == expected, op
@@ -83,7 +91,15 @@ def test_samples_hold_0d_empty_non_contiguous_and_float32_inputs() -> None:
     assert any(a.dtype == np.float32 for a in arrays)
 
 
-@EVERY_CALL
+@pytest.mark.parametrize("name", ops.__all__)
+def test_the_example_in_every_docstring_runs(name: str) -> None:
+    text = inspect.getdoc(getattr(ops, name)) or ""
+    example = doctest.DocTestParser().get_doctest(text, {"ad": ad, "ops": ops, "np": np}, name, None, None)
+    report: list[str] = []
+    assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
+
+
+@EVERY_OP_CALL
 def test_shape_and_dtype_rule_say_what_the_kernel_gives(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:

@@ -60,13 +60,13 @@ def test_matmul_takes_an_array_on_either_side() -> None:
 def test_numpy_functions_that_have_an_op_are_op_calls_and_others_refuse_to_cut_the_graph() -> None:
     x = ad.tensor([0.5, 1.0], requires_grad=True)
     assert np.exp(x).requires_grad and np.sum(x).requires_grad and np.where(x > 0.7, x, 0.0).requires_grad
-    with pytest.raises(TypeError, match=r"np.hypot has no gradient here"):
-        np.hypot(x, x)
-    with pytest.raises(TypeError, match=r"np.cumsum has no gradient here"):
-        np.cumsum(x)
+    with pytest.raises(TypeError, match=r"np.heaviside has no gradient here"):
+        np.heaviside(x, x)
+    with pytest.raises(TypeError, match=r"np.median has no gradient here"):
+        np.median(x)
     with pytest.raises(TypeError, match=r"call .numpy\(\)"):
         np.asarray(x)
-    assert np.hypot(x.detach(), 0.0).tolist() == [0.5, 1.0]
+    assert np.heaviside(x.detach(), 0.0).tolist() == [1.0, 1.0]
     np.testing.assert_allclose(x.detach(), [0.5, 1.0])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operators import registry
+import numpy as np
+
+from ..operators import registry, unknown_op
 from ..tensors import Tensor
 from . import (  # noqa: F401  (importing a family registers its ops)
     activations,
@@ -12,14 +14,20 @@ from . import (  # noqa: F401  (importing a family registers its ops)
     elementwise,
     exponentials,
     hyperbolic,
+    indexing,
     linalg,
+    norms,
+    ordering,
     powers,
+    products,
+    rearrange,
     reduce,
     structure,
     trigonometric,
 )
+from .composed import composed_functions
 
-_BINDINGS: dict[str, Any] = {name: op.binding for name, op in registry.items()}
+_BINDINGS: dict[str, Any] = {name: known.binding for name, known in (*registry.items(), *composed_functions.items())}
 globals().update(_BINDINGS)
 __all__ = sorted(_BINDINGS)
 
@@ -28,11 +36,11 @@ def __getattr__(name: str) -> Any:
     """The binding of an op that was registered by a user."""
     if name in registry:
         return registry[name].binding
-    raise AttributeError(f"no op named {name!r}; registered are: {', '.join(sorted(registry))}")
+    raise AttributeError(unknown_op(name, __dir__()))
 
 
 def __dir__() -> list[str]:
-    return sorted(registry)
+    return sorted({*registry, *composed_functions})
 
 
 # --------------------------------------------------------------------------- what Python's and NumPy's syntax means
@@ -71,20 +79,41 @@ def _transpose(self: Any, *axes: Any) -> Any:
     )
 
 
-_NUMPY_NAMES = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"}
+_NUMPY_NAMES = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "fabs": "abs", "rint": "round", "amax": "max", "amin": "min",
+}  # fmt: skip
+
+
+def _numpy_function(function: Any) -> Any:
+    """The op or composed function that stands for a function of NumPy, or None. Those of numpy.linalg differ in detail."""
+    name = _NUMPY_NAMES.get(function.__name__, function.__name__)
+    if getattr(function, "__module__", "numpy") != "numpy":
+        return _linalg_norm if function is np.linalg.norm else None
+    return registry[name].binding if name in registry else _BINDINGS.get(name)
+
+
+def _linalg_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    count = x.ndim if axis is None else 1 if isinstance(axis, int) else len(axis)
+    if count > 1 and ord is not None:
+        raise TypeError(
+            "np.linalg.norm: norms of matrices have no gradient here; ops.norm takes all numbers as one vector"
+        )
+    return _BINDINGS["norm"](x, ord=2 if ord is None else ord, axis=axis, keepdims=keepdims)
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
     """``np.exp(tensor)`` and ``array * tensor`` are op calls; a function without an op works on constants only."""
-    name = _NUMPY_NAMES.get(ufunc.__name__, ufunc.__name__)
-    if method == "__call__" and not options and name in registry:
-        return registry[name].binding(*operands)
+    function = _numpy_function(ufunc)
+    if method == "__call__" and not options and function is not None:
+        return function(*operands)
     return _on_constants(getattr(ufunc, method), ufunc.__name__, operands, options)
 
 
 def _array_function(self: Any, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-    if function.__name__ in registry:
-        return registry[function.__name__].binding(*arguments, **options)
+    known = _numpy_function(function)
+    if known is not None:
+        return known(*arguments, **options)
     return _on_constants(function, function.__name__, arguments, options)
 
 

@@ -1,4 +1,4 @@
-"""Ops that combine the numbers along axes."""
+"""Ops that combine the numbers along axes: sum, mean, var, std, logsumexp."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, floating_dtype, op
+from ..operators import Shape, boolean_dtype, floating_dtype, function_dtype, op
+from .choices import where
+from .exponentials import exp
 from .sampling import Call, normal
 from .structure import broadcast_to, reshape
 
@@ -52,7 +54,14 @@ def reduction_samples() -> list[Call]:
     return [((x,), a) for a in attributes] + [((normal(),), {}), ((x.astype(np.float32),), {"axis": 0})]
 
 
-# ------------------------------------------------------------------------------------------------------------- the ops
+def spread_samples() -> list[Call]:
+    """Samples for var and std: reductions of more than one number, with ddof too."""
+    calls = [call for call in reduction_samples() if call[0][0].ndim]
+    return [*calls, ((normal(4, 3),), {"axis": 0, "ddof": 1}), ((normal(3, 4).T,), {"axis": -1, "ddof": 2}),
+            ((normal(3, 0),), {"axis": 0})]  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------- sum and mean
 
 
 @op
@@ -114,3 +123,152 @@ def mean_jvp(dx: Any, *, axis: Axis, keepdims: bool) -> Any:
 
 
 mean.samples(reduction_samples)
+
+
+# --------------------------------------------------------------------------------------------------------------- spread
+
+
+@op
+def var(xp: Any, x: Any, *, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The variance over ``axis``: the mean square distance from the mean, Σ (x − mean)² / (n − ddof).
+
+    >>> float(ops.var([1.0, 3.0])), float(ops.var([1.0, 3.0], ddof=1))
+    (1.0, 2.0)
+    """
+    return xp.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
+
+
+@var.shape_rule
+def var_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
+    return reduced_shape(x, axis, keepdims)
+
+
+var.dtype_rule(floating_dtype)
+
+
+@var.vjp
+def var_vjp(g: Any, x: Any, *, axis: Axis, ddof: int, keepdims: bool) -> Any:
+    return _from_mean(x, axis) * (2.0 * spread(g, x.shape, axis, keepdims)) / _divisor(x.shape, axis, ddof)
+
+
+@var.jvp
+def var_jvp(dx: Any, x: Any, *, axis: Axis, ddof: int, keepdims: bool) -> Any:
+    return sum(_from_mean(x, axis) * (2.0 * dx), axis=axis, keepdims=keepdims) / _divisor(x.shape, axis, ddof)
+
+
+@op
+def std(xp: Any, x: Any, *, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The standard deviation over ``axis``: √var. Where all numbers are equal it is 0, and so is its derivative.
+
+    >>> float(ops.std([1.0, 3.0]))
+    1.0
+    """
+    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
+
+
+@std.shape_rule
+def std_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
+    return reduced_shape(x, axis, keepdims)
+
+
+std.dtype_rule(floating_dtype)
+
+
+@std.vjp
+def std_vjp(g: Any, x: Any, out: Any, *, axis: Axis, ddof: int, keepdims: bool) -> Any:
+    return _from_mean(x, axis) * spread(g / one_for_zero(out), x.shape, axis, keepdims) / _divisor(x.shape, axis, ddof)
+
+
+@std.jvp
+def std_jvp(dx: Any, x: Any, out: Any, *, axis: Axis, ddof: int, keepdims: bool) -> Any:
+    along = sum(_from_mean(x, axis) * dx, axis=axis, keepdims=keepdims)
+    return along / one_for_zero(out) / _divisor(x.shape, axis, ddof)
+
+
+def _from_mean(x: Any, axis: Axis) -> Any:
+    return x - mean(x, axis=axis, keepdims=True)
+
+
+def _divisor(shape: Shape, axis: Axis, ddof: int) -> float:
+    """n − ddof; NaN where that is not above 0, because NumPy's variance is NaN or infinite there."""
+    count = math.prod(shape[place] for place in reduced_axes(axis, len(shape))) - ddof
+    return count if count > 0 else math.nan
+
+
+def one_for_zero(out: Any) -> Any:
+    """out, but 1 where it is 0: what a 0 is divided by there, so that it stays 0."""
+    return where(out == 0, 1.0, out)
+
+
+var.samples(spread_samples)
+std.samples(spread_samples)
+
+
+# ------------------------------------------------------------------------------------------------------------ logsumexp
+
+
+@op
+def logsumexp(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """log Σ eˣ over ``axis``, without overflow: the largest number is taken out of the sum first.
+
+    Where every number is −∞ the result is −∞, and the derivative is 0.
+
+    >>> float(ops.logsumexp([1000.0, 1000.0]))
+    1000.6931471805599
+    """
+    top = xp.max(x, axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
+    result = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
+    return result if keepdims else result.reshape(reduced_shape(xp.shape(x), axis, False))
+
+
+@logsumexp.shape_rule
+def logsumexp_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
+    return reduced_shape(x, axis, keepdims)
+
+
+logsumexp.dtype_rule(function_dtype)
+
+
+@logsumexp.vjp
+def logsumexp_vjp(g: Any, x: Any, out: Any, *, axis: Axis, keepdims: bool) -> Any:
+    return spread(g, x.shape, axis, keepdims) * _shares(x, out, axis, keepdims)
+
+
+@logsumexp.jvp
+def logsumexp_jvp(dx: Any, x: Any, out: Any, *, axis: Axis, keepdims: bool) -> Any:
+    return sum(dx * _shares(x, out, axis, keepdims), axis=axis, keepdims=keepdims)
+
+
+def _shares(x: Any, out: Any, axis: Axis, keepdims: bool) -> Any:
+    """The softmax of x, from the result: eˣ⁻ᵒᵘᵗ."""
+    return exp(x - spread(where(out == -math.inf, 0.0, out), x.shape, axis, keepdims))
+
+
+logsumexp.samples(reduction_samples)
+
+
+# ------------------------------------------------------------------------------------------- truth values: no gradient flows
+
+
+@op(differentiable=False)
+def all(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Whether every number along ``axis`` is true, that is, not 0. No gradient flows."""
+    return xp.all(x, axis=axis, keepdims=keepdims)
+
+
+@op(differentiable=False)
+def any(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Whether some number along ``axis`` is true, that is, not 0. No gradient flows."""
+    return xp.any(x, axis=axis, keepdims=keepdims)
+
+
+@all.shape_rule
+@any.shape_rule
+def truth_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
+    return reduced_shape(x, axis, keepdims)
+
+
+for truth in (all, any):
+    truth.dtype_rule(boolean_dtype)
+    truth.samples(reduction_samples)

@@ -1,0 +1,72 @@
+"""How a function that is made of ops becomes public as ``ops.outer``: no node and no rules of its own, but samples to check."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..bindings import real_array
+from .sampling import Call
+
+
+class ComposedBinding(Protocol):
+    """The function that users call."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Compute on arrays, Tensors or symbols."""
+
+    def samples(self, function: Callable[[], list[Call]]) -> Callable[[], list[Call]]:
+        """Register inputs for the generic checks."""
+
+
+class Composed:
+    """A function made of ops. A graph shows the ops; every reading and every derivative comes from them."""
+
+    is_differentiable = True
+    constant_inputs: frozenset[str] = frozenset()
+
+    def __init__(self, function: Callable[..., Any], arrays: int) -> None:
+        self.name = function.__name__
+        self.doc = inspect.getdoc(function) or ""
+        self.inputs = tuple(inspect.signature(function).parameters)[:arrays]
+        self.binding = self._with_arrays(function, arrays)
+        self._samples: Callable[[], list[Call]] = list
+
+    def __repr__(self) -> str:
+        return f"<composed {self.name}({', '.join(self.inputs)}, …)>"
+
+    def samples(self, function: Callable[[], list[Call]]) -> Callable[[], list[Call]]:
+        """Register inputs for the generic checks, as ``Op.samples`` does."""
+        self._samples = function
+        return function
+
+    def sample_calls(self) -> list[Call]:
+        """The registered samples: operands and attributes."""
+        return self._samples()
+
+    def _with_arrays(self, function: Callable[..., Any], arrays: int) -> ComposedBinding:
+        """The function that users call: lists and numbers among its first arguments become arrays."""
+
+        @functools.wraps(function)
+        def binding(*arguments: Any, **options: Any) -> Any:
+            values = [value if hasattr(value, "shape") else real_array(value) for value in arguments[:arrays]]
+            return function(*values, *arguments[arrays:], **options)
+
+        binding.samples = self.samples  # type: ignore[attr-defined]
+        return binding  # type: ignore[return-value]
+
+
+composed_functions: dict[str, Composed] = {}
+
+
+def composed(arrays: int = 1) -> Callable[[Callable[..., Any]], ComposedBinding]:
+    """Make a function of ops public in ``ops``; its first ``arrays`` parameters are arrays."""
+
+    def register(function: Callable[..., Any]) -> ComposedBinding:
+        new = Composed(function, arrays)
+        composed_functions[new.name] = new
+        return new.binding
+
+    return register
