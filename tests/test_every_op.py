@@ -44,6 +44,12 @@ EVERY_DIFFERENTIABLE_CALL = pytest.mark.parametrize(
 )
 
 
+def applied(op: Op, operands: Any, attributes: dict[str, Any]) -> Any:
+    """The result of a call; the parts of a list one behind the other."""
+    result = op.apply(operands, attributes)
+    return ops.concatenate(result, axis=None) if isinstance(result, list) else result
+
+
 def in_float64(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(o.astype(np.float64) if isinstance(o, np.ndarray) and o.dtype.kind == "f" else o for o in operands)
 
@@ -56,7 +62,7 @@ def of_flowing(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) ->
         given = list(operands)
         for place, value in zip(places, values, strict=True):
             given[place] = value
-        return op.apply(given, attributes)
+        return applied(op, given, attributes)
 
     return f, [operands[place] for place in places]
 
@@ -103,7 +109,7 @@ def test_the_example_in_every_docstring_runs(name: str) -> None:
 def test_shape_and_dtype_rule_say_what_the_kernel_gives(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:
-    result = op.apply(operands, attributes)
+    result = applied(op, operands, attributes)
     shapes = [np.shape(o) for o in operands]
     dtypes = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in operands]
     full = {**{k: v for k, v in op.attributes.items() if not op.is_required(k)}, **attributes}
@@ -112,11 +118,40 @@ def test_shape_and_dtype_rule_say_what_the_kernel_gives(
     assert op.infer_dtype(dtypes, full) == result.dtype
 
 
+NOT_AS_NUMPY = {"reciprocal": "of a whole number is a fraction here", "astype": "takes dtype only by place there"}
+
+
+def numpys(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    """What NumPy's function of that name gives."""
+    function = getattr(np, name)
+    if name == "einsum":
+        return function(attributes["subscripts"], *operands)
+    if name in ("concatenate", "stack"):
+        return function(operands, **attributes)
+    result = function(*operands, **attributes)
+    return np.concatenate([part.ravel() for part in result]) if isinstance(result, list) else result
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attributes"),
+    [call for call in CALLS if hasattr(np, call.values[0].name) and call.values[0].name not in NOT_AS_NUMPY],
+)
+def test_a_function_that_is_called_as_in_numpy_gives_numpys_numbers_and_dtype(
+    op: Any, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    result = applied(op, operands, attributes)
+    expected = np.asarray(numpys(op.name, operands, attributes))
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(
+        result, expected, rtol=1e-6 if result.dtype.itemsize < 8 else 1e-14, atol=1e-15, strict=True
+    )
+
+
 @EVERY_CALL
 def test_operands_are_left_untouched(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
     before = [np.array(o) for o in operands]
     f, values = of_flowing(op, operands, attributes)
-    op.apply(operands, attributes)
+    applied(op, operands, attributes)
     if values:
         result, pull = ad.vjp(f, *values)
         cotangent = like([result], 1)[0]
@@ -188,16 +223,16 @@ def test_gradients_have_the_shape_and_dtype_of_their_operand(
 def test_tensors_arrays_and_a_recorded_graph_give_the_same_numbers(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:
-    expected = op.apply(operands, attributes)
+    expected = applied(op, operands, attributes)
     tensors = [ad.tensor(o) if isinstance(o, np.ndarray) else o for o in operands]
-    result = op.apply(tensors, attributes)
+    result = applied(op, tensors, attributes)
     assert type(result) is ad.Tensor
     assert np.array_equal(result.numpy(), expected, equal_nan=True)
     arrays = [o for o in operands if isinstance(o, np.ndarray)]
 
     def f(*given: Any) -> Any:
         rest = iter(given)
-        return op.apply([next(rest) if isinstance(o, np.ndarray) else o for o in operands], attributes)
+        return applied(op, [next(rest) if isinstance(o, np.ndarray) else o for o in operands], attributes)
 
     graph = ad.record(f, *arrays)
     assert np.array_equal(graph(*arrays), expected, equal_nan=True)

@@ -11,17 +11,23 @@ from ..tensors import Tensor
 from . import (  # noqa: F401  (importing a family registers its ops)
     activations,
     choices,
+    contraction,
+    convolution,
+    diagonals,
     elementwise,
     exponentials,
     hyperbolic,
     indexing,
+    joining,
     linalg,
+    nn,
     norms,
     ordering,
     powers,
     products,
     rearrange,
     reduce,
+    sliding,
     structure,
     trigonometric,
 )
@@ -133,8 +139,20 @@ def _on_constants(function: Any, name: str, arguments: Any, options: Any) -> Any
 
 
 _OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul"}
-_ONE_SIDED = {"neg": "neg", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
-_METHODS = ("exp", "log", "tanh", "relu", "sigmoid", "sum", "mean", "astype")
+_ONE_SIDED = {
+    "neg": "neg",
+    "abs": "abs",
+    "round": "round",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+_METHODS = (
+    "abs", "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "cumprod", "cumsum", "diagonal", "dot", "exp", "log",
+    "max", "mean", "min", "prod", "ravel", "relu", "repeat", "round", "sigmoid", "softmax", "sqrt", "squeeze", "std", "sum",
+    "swapaxes", "take", "tanh", "trace", "var",
+)  # fmt: skip
 
 
 def attach_operators(operand: type) -> None:

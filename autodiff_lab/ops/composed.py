@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..bindings import real_array
@@ -27,15 +27,23 @@ class Composed:
     is_differentiable = True
     constant_inputs: frozenset[str] = frozenset()
 
-    def __init__(self, function: Callable[..., Any], arrays: int) -> None:
+    def __init__(self, function: Callable[..., Any], arrays: int, apply: Callable[..., Any]) -> None:
         self.name = function.__name__
         self.doc = inspect.getdoc(function) or ""
-        self.inputs = tuple(inspect.signature(function).parameters)[:arrays]
         self.binding = self._with_arrays(function, arrays)
+        self._apply = apply
         self._samples: Callable[[], list[Call]] = list
 
     def __repr__(self) -> str:
-        return f"<composed {self.name}({', '.join(self.inputs)}, …)>"
+        return f"<composed {self.name}{inspect.signature(self.binding)}>"
+
+    def operand_names(self, count: int) -> tuple[str, ...]:
+        """A name for each of ``count`` operands."""
+        return tuple(f"operand {place}" for place in range(count))
+
+    def apply(self, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """Call the binding with a list of operands."""
+        return self._apply(self.binding, operands, options)
 
     def samples(self, function: Callable[[], list[Call]]) -> Callable[[], list[Call]]:
         """Register inputs for the generic checks, as ``Op.samples`` does."""
@@ -61,11 +69,20 @@ class Composed:
 composed_functions: dict[str, Composed] = {}
 
 
-def composed(arrays: int = 1) -> Callable[[Callable[..., Any]], ComposedBinding]:
-    """Make a function of ops public in ``ops``; its first ``arrays`` parameters are arrays."""
+def _plainly(function: Callable[..., Any], operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return function(*operands, **options)
+
+
+def composed(arrays: int = 1, apply: Callable[..., Any] = _plainly) -> Callable[[Callable[..., Any]], ComposedBinding]:
+    """Make a function of ops public in ``ops``.
+
+    Args:
+        arrays: how many of its first parameters are arrays.
+        apply: how it takes a list of operands and a dict of options, where that is not ``function(*operands, **options)``.
+    """
 
     def register(function: Callable[..., Any]) -> ComposedBinding:
-        new = Composed(function, arrays)
+        new = Composed(function, arrays, apply)
         composed_functions[new.name] = new
         return new.binding
 

@@ -15,7 +15,7 @@ from .structure import add_at, broadcast_to, getitem, reshape, transpose
 Axes = int | tuple[int, ...]
 
 
-def _places(axis: Any, ndim: int) -> tuple[int, ...]:
+def named_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0, in the order in which they are named."""
     named = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
     for one in named:
@@ -37,7 +37,7 @@ def moveaxis(x: Any, source: Axes, destination: Axes) -> Any:
     >>> ops.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    sources, destinations = _places(source, x.ndim), _places(destination, x.ndim)
+    sources, destinations = named_axes(source, x.ndim), named_axes(destination, x.ndim)
     if len(sources) != len(destinations):
         raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many axes")
     order = [place for place in range(x.ndim) if place not in sources]
@@ -62,7 +62,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     >>> ops.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    (one,), (other,) = _places(axis1, x.ndim), _places(axis2, x.ndim)
+    (one,), (other,) = named_axes(axis1, x.ndim), named_axes(axis2, x.ndim)
     order = list(range(x.ndim))
     order[one], order[other] = other, one
     return transpose(x, axes=tuple(order))
@@ -84,7 +84,7 @@ def expand_dims(x: Any, axis: Axes) -> Any:
     (1, 2, 3, 1)
     """
     count = 1 if isinstance(axis, (int, np.integer)) else len(axis)
-    new = _places(axis, x.ndim + count)
+    new = named_axes(axis, x.ndim + count)
     sizes = iter(x.shape)
     return reshape(x, shape=tuple(1 if place in new else next(sizes) for place in range(x.ndim + count)))
 
@@ -101,7 +101,7 @@ def squeeze(x: Any, axis: Axes | None = None) -> Any:
     >>> ops.squeeze(np.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
-    ones = tuple(place for place, size in enumerate(x.shape) if size == 1) if axis is None else _places(axis, x.ndim)
+    ones = tuple(place for place, size in enumerate(x.shape) if size == 1) if axis is None else named_axes(axis, x.ndim)
     for place in ones:
         if x.shape[place] != 1:
             raise ValueError(f"squeeze: axis {place} of the shape {x.shape} has size {x.shape[place]}, not 1")
@@ -138,7 +138,7 @@ def flip(x: Any, axis: Axes | None = None) -> Any:
     >>> ops.flip([1.0, 2.0, 3.0])
     array([3., 2., 1.])
     """
-    places = range(x.ndim) if axis is None else _places(axis, x.ndim)
+    places = range(x.ndim) if axis is None else named_axes(axis, x.ndim)
     backwards = slice(None, None, -1)
     return getitem(x, index=tuple(backwards if place in places else slice(None) for place in range(x.ndim)))
 
@@ -164,7 +164,7 @@ def roll(x: Any, shift: Axes, axis: Axes | None = None) -> Any:
     """
     if axis is None:
         return reshape(roll(reshape(x, shape=-1), shift, 0), shape=x.shape)
-    places = _places(axis, x.ndim)
+    places = named_axes(axis, x.ndim)
     shifts = (shift,) * len(places) if isinstance(shift, (int, np.integer)) else tuple(shift)
     if len(shifts) != len(places):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have as many entries")
@@ -192,7 +192,7 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> A
     """
     if axis is None:
         return repeat(reshape(x, shape=-1), repeats, 0)
-    (place,) = _places(axis, x.ndim)
+    (place,) = named_axes(axis, x.ndim)
     return take(x, np.repeat(np.arange(x.shape[place]), repeats), axis=place)
 
 

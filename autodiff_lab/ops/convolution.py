@@ -1,0 +1,207 @@
+"""Two-dimensional convolution, as networks use the word, and its adjoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..operators import Shape, op
+from .composed import composed
+from .sampling import Call, normal
+from .sliding import Pair, add_strided_windows, pair, strided_windows, window_counts
+from .structure import reshape
+
+
+@composed(arrays=2)
+def conv2d(x: Any, w: Any, b: Any = None, stride: Pair = 1, padding: Pair = 0) -> Any:
+    """What networks call a convolution: each window of an image times each kernel, summed, plus a bias.
+
+    out[n, o, i, j] = b[o] + Σ x[n, c, i · stride + p, j · stride + q] · w[o, c, p, q]: a cross-correlation, because the
+    kernel is not turned round.
+
+    Shapes: x (images, channels, H, W), w (outputs, channels, kh, kw), b (outputs,); the result (images, outputs, rows,
+    columns) with ⌊(size + 2 · padding − kernel) / stride⌋ + 1 rows and columns. Padding is zeros.
+
+    >>> ops.conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), [0.5])
+    array([[[[4.5, 4.5],
+             [4.5, 4.5]]]])
+    """
+    result = correlate2d(x, w, stride=stride, padding=padding)
+    return result if b is None else result + reshape(b, shape=(-1, 1, 1))
+
+
+@conv2d.samples
+def conv2d_samples() -> list[Call]:
+    calls = correlate2d_samples()
+    return [((x, w, normal(w.shape[0], seed=3).astype(w.dtype)), options) for (x, w), options in calls[-2:]]
+
+
+# The product of images x, kernels w and cotangents g is linear in each, so each of the three ops below is the derivative of the
+# others. All work with channels last: one matrix product of all windows, laid out as rows, with all kernels. On two cores that
+# runs at 93 GFLOP/s, against 52 to 65 with the channels first.
+
+
+@op
+def correlate2d(xp: Any, x: Any, w: Any, *, stride: Pair = 1, padding: Pair = 0) -> Any:
+    """Each window of the images x times each kernel in w, summed: conv2d without a bias."""
+    rows = _window_rows(xp, x, w.shape[2:], stride, padding)
+    product = xp.matmul(rows.reshape(-1, rows.shape[-1]), _kernel_columns(w))
+    return product.reshape(*rows.shape[:3], -1).transpose(0, 3, 1, 2)
+
+
+@op
+def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
+    """The images whose windows, times the kernels in w, give y back: the adjoint of correlate2d in x."""
+    (height, width), (top, left), kernel = size, pair(padding, "padding"), w.shape[2:]
+    rows = xp.matmul(_channels_last(y).reshape(-1, y.shape[1]), _kernel_columns(w).T)
+    parts = rows.reshape(y.shape[0], *y.shape[2:], *kernel, w.shape[1])
+    result = xp.zeros((y.shape[0], height + 2 * top, width + 2 * left, w.shape[1]), rows.dtype)
+    add_strided_windows(result, parts, pair(stride, "stride"), 1)
+    return result[:, top : top + height, left : left + width].transpose(0, 3, 1, 2)
+
+
+@op
+def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
+    """The kernels of size ``kernel`` that take in each window of x as much as y says: the adjoint of correlate2d in w."""
+    rows = _window_rows(xp, x, tuple(kernel), stride, padding)
+    product = xp.matmul(rows.reshape(-1, rows.shape[-1]).T, _channels_last(y).reshape(-1, y.shape[1]))
+    return product.reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)
+
+
+def _channels_last(x: Any) -> Any:
+    return x.transpose(0, 2, 3, 1)
+
+
+def _kernel_columns(w: Any) -> Any:
+    """Kernels as columns of a matrix: (kh · kw · channels, outputs)."""
+    return w.transpose(2, 3, 1, 0).reshape(-1, w.shape[0])
+
+
+def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> Any:
+    """Every window as a row: (images, rows, columns, kh · kw · channels)."""
+    top, left = pair(padding, "padding")
+    last = _channels_last(x)
+    if top or left:
+        padded = xp.zeros((last.shape[0], last.shape[1] + 2 * top, last.shape[2] + 2 * left, last.shape[3]), x.dtype)
+        padded[:, top : top + last.shape[1], left : left + last.shape[2]] = last
+    else:
+        padded = xp.ascontiguousarray(last)
+    found = strided_windows(xp, padded, kernel, pair(stride, "stride"), 1)
+    return found.reshape(*found.shape[:3], -1)
+
+
+@correlate2d.shape_rule
+def correlate2d_shape(x: Shape, w: Shape, *, stride: Pair, padding: Pair) -> Shape:
+    if len(x) != 4 or len(w) != 4 or x[1] != w[1]:
+        raise ValueError(
+            f"x must be (images, channels, H, W) and w (outputs, channels, kh, kw) with as many channels, got {x} and {w}"
+        )
+    return (x[0], w[0], *window_counts(x[2:], w[2:], stride, padding))
+
+
+@correlate2d_images.shape_rule
+def correlate2d_images_shape(y: Shape, w: Shape, *, size: Shape, stride: Pair, padding: Pair) -> Shape:
+    images = (y[0], w[1], *size)
+    _check_fits(y, correlate2d_shape(images, w, stride=stride, padding=padding))
+    return images
+
+
+@correlate2d_kernels.shape_rule
+def correlate2d_kernels_shape(x: Shape, y: Shape, *, kernel: Shape, stride: Pair, padding: Pair) -> Shape:
+    kernels = (y[1], x[1], *kernel)
+    _check_fits(y, correlate2d_shape(x, kernels, stride=stride, padding=padding))
+    return kernels
+
+
+def _check_fits(y: Shape, expected: Shape) -> None:
+    if y != expected:
+        raise ValueError(f"y has the shape {y}, but the windows give {expected}")
+
+
+@correlate2d.vjp("x")
+def correlate2d_vjp_x(g: Any, w: Any, x_shape: Shape, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_images(g, w, size=x_shape[2:], stride=stride, padding=padding)
+
+
+@correlate2d.vjp("w")
+def correlate2d_vjp_w(g: Any, x: Any, w_shape: Shape, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_kernels(x, g, kernel=w_shape[2:], stride=stride, padding=padding)
+
+
+@correlate2d.jvp("x")
+def correlate2d_jvp_x(dx: Any, w: Any, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d(dx, w, stride=stride, padding=padding)
+
+
+@correlate2d.jvp("w")
+def correlate2d_jvp_w(dw: Any, x: Any, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d(x, dw, stride=stride, padding=padding)
+
+
+@correlate2d_images.vjp("y")
+def correlate2d_images_vjp_y(g: Any, w: Any, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d(g, w, stride=stride, padding=padding)
+
+
+@correlate2d_images.vjp("w")
+def correlate2d_images_vjp_w(g: Any, y: Any, w_shape: Shape, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_kernels(g, y, kernel=w_shape[2:], stride=stride, padding=padding)
+
+
+@correlate2d_images.jvp("y")
+def correlate2d_images_jvp_y(dy: Any, w: Any, *, size: Shape, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_images(dy, w, size=size, stride=stride, padding=padding)
+
+
+@correlate2d_images.jvp("w")
+def correlate2d_images_jvp_w(dw: Any, y: Any, *, size: Shape, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_images(y, dw, size=size, stride=stride, padding=padding)
+
+
+@correlate2d_kernels.vjp("x")
+def correlate2d_kernels_vjp_x(g: Any, y: Any, x_shape: Shape, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_images(y, g, size=x_shape[2:], stride=stride, padding=padding)
+
+
+@correlate2d_kernels.vjp("y")
+def correlate2d_kernels_vjp_y(g: Any, x: Any, *, stride: Pair, padding: Pair) -> Any:
+    return correlate2d(x, g, stride=stride, padding=padding)
+
+
+@correlate2d_kernels.jvp("x")
+def correlate2d_kernels_jvp_x(dx: Any, y: Any, *, kernel: Shape, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_kernels(dx, y, kernel=kernel, stride=stride, padding=padding)
+
+
+@correlate2d_kernels.jvp("y")
+def correlate2d_kernels_jvp_y(dy: Any, x: Any, *, kernel: Shape, stride: Pair, padding: Pair) -> Any:
+    return correlate2d_kernels(x, dy, kernel=kernel, stride=stride, padding=padding)
+
+
+@correlate2d.samples
+def correlate2d_samples() -> list[Call]:
+    x, w = normal(2, 2, 5, 4), normal(3, 2, 3, 2, seed=1)
+    settings: list[dict[str, Any]] = [{}, {"stride": 2}, {"stride": (1, 3), "padding": (2, 1)}, {"padding": 1}]
+    calls: list[Call] = [((x, w), options) for options in settings]
+    return [*calls, ((x.T, normal(1, 5, 1, 1)), {}), ((x.astype(np.float32), w.astype(np.float32)), {"stride": 2})]
+
+
+@correlate2d_images.samples
+def correlate2d_images_samples() -> list[Call]:
+    return [
+        ((_cotangent(x, w, options), w), {"size": x.shape[2:], **options}) for (x, w), options in correlate2d_samples()
+    ]
+
+
+@correlate2d_kernels.samples
+def correlate2d_kernels_samples() -> list[Call]:
+    return [
+        ((x, _cotangent(x, w, options)), {"kernel": w.shape[2:], **options})
+        for (x, w), options in correlate2d_samples()
+    ]
+
+
+def _cotangent(x: Any, w: Any, options: dict[str, Any]) -> Any:
+    shape = correlate2d_shape(x.shape, w.shape, **{"stride": 1, "padding": 0, **options})
+    return normal(*shape, seed=4).astype(x.dtype)
