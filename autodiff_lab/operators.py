@@ -317,8 +317,8 @@ class Op:
     def explained(self, error: Exception, operands: Sequence[Any], attributes: Mapping[str, Any]) -> OpError:
         """An error that names the op, its operands and what is wrong with them."""
         reason = str(error)
-        shapes = [bindings.shape_of(operand) for operand in operands]
         try:
+            shapes = [np.shape(o) if isinstance(o, (list, tuple)) else bindings.shape_of(o) for o in operands]
             self.infer_shape(shapes, attributes)
         except (TypeError, ValueError, IndexError) as from_rule:
             reason = str(from_rule)

@@ -129,22 +129,32 @@ def numpys(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> 
     if name in ("concatenate", "stack"):
         return function(operands, **attributes)
     result = function(*operands, **attributes)
-    return np.concatenate([part.ravel() for part in result]) if isinstance(result, list) else result
+    return np.concatenate(result, axis=None) if isinstance(result, list) else result
 
 
-@pytest.mark.parametrize(
+EVERY_CALL_AS_IN_NUMPY = pytest.mark.parametrize(
     ("op", "operands", "attributes"),
     [call for call in CALLS if hasattr(np, call.values[0].name) and call.values[0].name not in NOT_AS_NUMPY],
 )
+
+
+@EVERY_CALL_AS_IN_NUMPY
 def test_a_function_that_is_called_as_in_numpy_gives_numpys_numbers_and_dtype(
     op: Any, operands: tuple[Any, ...], attributes: dict[str, Any]
 ) -> None:
     result = applied(op, operands, attributes)
     expected = np.asarray(numpys(op.name, operands, attributes))
     assert result.dtype == expected.dtype
-    np.testing.assert_allclose(
-        result, expected, rtol=1e-6 if result.dtype.itemsize < 8 else 1e-14, atol=1e-15, strict=True
-    )
+    rtol = 1e-6 if result.dtype.itemsize < 8 else 1e-14
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=1e-15, strict=True)
+
+
+@EVERY_CALL_AS_IN_NUMPY
+def test_numpys_function_on_tensors_is_the_op(op: Any, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    tensors = tuple(ad.tensor(o) if isinstance(o, np.ndarray) else o for o in operands)
+    result = numpys(op.name, tensors, attributes)
+    assert type(result) is ad.Tensor
+    assert np.array_equal(result.numpy(), applied(op, operands, attributes), equal_nan=True)
 
 
 @EVERY_CALL
@@ -296,6 +306,15 @@ def test_create_graph_gives_the_second_derivative_of_nested_grad(
 
 
 KINKS: list[tuple[Any, tuple[float, ...], tuple[float, ...]]] = [
+    (ops.abs, (0.0,), (0.0,)),
+    (ops.sign, (0.0,), (0.0,)),
+    (ops.floor, (2.0,), (0.0,)),
+    (ops.round, (0.5,), (0.0,)),
+    (ops.hypot, (0.0, 0.0), (0.0, 0.0)),
+    (ops.minimum, (2.0, 2.0), (0.5, 0.5)),
+    (lambda x: ops.clip(x, -1, 2.0), (2.0,), (1.0,)),
+    (lambda x: ops.clip(x, -1, 2.0), (-1.0,), (1.0,)),
+    (lambda x: ops.clip(x, -1, 2.0), (2.5,), (0.0,)),
     (ops.relu, (0.0,), (0.0,)),
     (ops.maximum, (2.0, 2.0), (0.5, 0.5)),
     (ops.power, (0.0, 3.0), (0.0, 0.0)),
@@ -333,7 +352,10 @@ def test_sigmoid_and_tanh_stay_finite_and_quiet_far_from_zero(value: float) -> N
 
 def test_no_number_or_0d_array_widens_float32_or_float16() -> None:
     scalars = [2.0, 3, np.float64(0.5), np.array(0.25), np.int64(2), True]
-    binary = [ops.add, ops.sub, ops.mul, ops.div, ops.maximum, ops.power]
+    binary = [
+        ops.add, ops.sub, ops.mul, ops.div, ops.maximum, ops.minimum, ops.power, ops.arctan2, ops.hypot, ops.logaddexp,
+        lambda x, y: ops.clip(x, y, 5) if isinstance(x, ad.Tensor) else ops.clip(y, 0, x),
+    ]  # fmt: skip
     for dtype, op, scalar in itertools.product(["float16", "float32"], binary, scalars):
         x = ad.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
         for result in (op(x, scalar), op(scalar, x)):

@@ -10,7 +10,7 @@ import numpy as np
 from ..operators import Shape, floating_dtype, function_dtype, op
 from .exponentials import exp
 from .powers import sqrt
-from .reduce import Axis, mean, reduced_axes, sum, var
+from .reduce import Axis, in_single, mean, reduced_axes, sum, var
 from .sampling import Call, normal
 from .structure import broadcast_to, reshape
 
@@ -177,8 +177,12 @@ def cross_entropy_samples() -> list[Call]:
 @op
 def standardize(xp: Any, x: Any, *, axis: Axis = -1, eps: float = 1e-5) -> Any:
     """(x − mean) / √(var + eps) over ``axis``: mean 0 and, but for eps, variance 1. The variance divides by n."""
-    centred = x - xp.mean(x, axis=axis, keepdims=True)
-    return centred / xp.sqrt(xp.mean(centred * centred, axis=axis, keepdims=True) + eps)
+
+    def standardized(v: Any) -> Any:
+        centred = v - xp.mean(v, axis=axis, keepdims=True)
+        return centred / xp.sqrt(xp.mean(centred * centred, axis=axis, keepdims=True) + eps)
+
+    return in_single(standardized, x)
 
 
 standardize.shape_rule(softmax_shape)

@@ -13,7 +13,7 @@ from .composed import composed
 from .elementwise import astype
 from .ordering import max, min
 from .powers import power
-from .reduce import Axis, one_for_zero, reduced_shape, reduction_samples, spread, sum, sum_dtype
+from .reduce import Axis, in_single, one_for_zero, reduced_shape, reduction_samples, spread, sum, sum_dtype
 from .sampling import Call, normal
 
 
@@ -24,7 +24,7 @@ def euclidean_norm(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False
     >>> float(ops.euclidean_norm([3.0, 4.0]))
     5.0
     """
-    return xp.sqrt(xp.sum(xp.square(x), axis=axis, keepdims=keepdims))
+    return in_single(lambda v: xp.sqrt(xp.sum(xp.square(v), axis=axis, keepdims=keepdims)), x)
 
 
 @euclidean_norm.shape_rule
@@ -39,12 +39,17 @@ def euclidean_norm_dtype(x: Any) -> Any:
 
 @euclidean_norm.vjp
 def euclidean_norm_vjp(g: Any, x: Any, out: Any, *, axis: Axis, keepdims: bool) -> Any:
-    return x * spread(g / one_for_zero(out), x.shape, axis, keepdims)
+    return spread(g, x.shape, axis, keepdims) * _direction(x, out, axis, keepdims)
 
 
 @euclidean_norm.jvp
 def euclidean_norm_jvp(dx: Any, x: Any, out: Any, *, axis: Axis, keepdims: bool) -> Any:
-    return sum(x * dx, axis=axis, keepdims=keepdims) / one_for_zero(out)
+    return sum(dx * _direction(x, out, axis, keepdims), axis=axis, keepdims=keepdims)
+
+
+def _direction(x: Any, out: Any, axis: Axis, keepdims: bool) -> Any:
+    """x divided by its length; 0 where that is 0."""
+    return x / spread(one_for_zero(out), x.shape, axis, keepdims)
 
 
 euclidean_norm.samples(reduction_samples)

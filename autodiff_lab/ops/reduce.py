@@ -54,6 +54,13 @@ def reduction_samples() -> list[Call]:
     return [((x,), a) for a in attributes] + [((normal(),), {}), ((x.astype(np.float32),), {"axis": 0})]
 
 
+def in_single(reduction: Any, x: Any, **options: Any) -> Any:
+    """A reduction of squares, in single precision where x is in half precision: 256² is too large for that."""
+    if getattr(x, "dtype", None) != np.float16:
+        return reduction(x, **options)
+    return reduction(x.astype(np.float32), **options).astype(np.float16)
+
+
 def spread_samples() -> list[Call]:
     """Samples for var and std: reductions of more than one number, with ddof too."""
     calls = [call for call in reduction_samples() if call[0][0].ndim]
@@ -135,7 +142,7 @@ def var(xp: Any, x: Any, *, axis: Axis = None, ddof: int = 0, keepdims: bool = F
     >>> float(ops.var([1.0, 3.0])), float(ops.var([1.0, 3.0], ddof=1))
     (1.0, 2.0)
     """
-    return xp.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
+    return in_single(xp.var, x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
 @var.shape_rule
@@ -163,7 +170,7 @@ def std(xp: Any, x: Any, *, axis: Axis = None, ddof: int = 0, keepdims: bool = F
     >>> float(ops.std([1.0, 3.0]))
     1.0
     """
-    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
+    return in_single(xp.std, x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
 @std.shape_rule
