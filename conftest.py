@@ -1,10 +1,20 @@
-"""What tests and the examples in docstrings share: a student's progress file of their own."""
+"""What tests and the examples in docstrings share: the library's usual names, and a student's progress file of their own."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+
+import autodiff_lab as ad
+
+
+@pytest.fixture(autouse=True)
+def names_in_examples(doctest_namespace: dict[str, Any]) -> None:
+    """Let an example write ``ops.sum(…)``, ``ad.grad(…)`` and ``np.ones(…)`` without importing them first."""
+    doctest_namespace.update(ad=ad, ops=ad.ops, np=np)
 
 
 @pytest.fixture
