@@ -11,69 +11,53 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What every event has in common: nothing but being a frozen record of one moment."""
-
-
-Receiver = Callable[[Event], None]
-
+from typing import Any, NamedTuple
 
 # --------------------------------------------------------------------------------------------- topological order
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEntered(Event):
+class NodeEntered(NamedTuple):
     """Depth-first search arrives at a node for the first time and pushes it on the stack."""
 
     node: int
     via: int | None  # the consumer that led here; None at a root
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSeenAgain(Event):
+class NodeSeenAgain(NamedTuple):
     """Depth-first search meets a node that it has entered before, and does not enter it twice."""
 
     node: int
     via: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFinished(Event):
+class NodeFinished(NamedTuple):
     """All inputs of the node are in the order, so the node leaves the stack and takes the next position."""
 
     node: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class DependenciesCounted(Event):
+class DependenciesCounted(NamedTuple):
     """Kahn's algorithm has counted on how many inputs a node waits (an input used twice counts twice)."""
 
     node: int
     waiting_for: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEnqueued(Event):
+class NodeEnqueued(NamedTuple):
     """A node waits for nothing any more and joins the queue."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDequeued(Event):
+class NodeDequeued(NamedTuple):
     """The node at the head of the queue leaves it and takes the next position."""
 
     node: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyDone(Event):
+class DependencyDone(NamedTuple):
     """A consumer waits for one input fewer."""
 
     node: int  # the input that is done
@@ -84,8 +68,7 @@ class DependencyDone(Event):
 # ------------------------------------------------------------------------------------------------ forward and reverse
 
 
-@dataclass(frozen=True, slots=True)
-class OpCalled(Event):
+class OpCalled(NamedTuple):
     """An op ran on Tensors and recorded how its result was computed. Told while somebody listens."""
 
     serial: int  # the record's serial number: Node.serial of the drawn graph
@@ -97,8 +80,7 @@ class OpCalled(Event):
     value: Any  # the result
 
 
-@dataclass(frozen=True, slots=True)
-class TangentPushed(Event):
+class TangentPushed(NamedTuple):
     """Forward mode: one JVP rule turned the tangent of one operand into its part of the result's tangent."""
 
     op: str
@@ -108,16 +90,14 @@ class TangentPushed(Event):
     part: Any
 
 
-@dataclass(frozen=True, slots=True)
-class SweepStarted(Event):
+class SweepStarted(NamedTuple):
     """The reverse sweep begins at the output with its seed cotangent."""
 
     serial: int
     seed: Any
 
 
-@dataclass(frozen=True, slots=True)
-class CotangentComplete(Event):
+class CotangentComplete(NamedTuple):
     """Every contribution to a node has arrived; its rules run next. Each node is visited once."""
 
     serial: int
@@ -125,8 +105,7 @@ class CotangentComplete(Event):
     cotangent: Any
 
 
-@dataclass(frozen=True, slots=True)
-class ContributionAdded(Event):
+class ContributionAdded(NamedTuple):
     """One rule sent one contribution along one edge, and it was added to what had arrived before."""
 
     serial: int  # the node whose rule ran
@@ -137,12 +116,11 @@ class ContributionAdded(Event):
     local: Any  # the local derivative where the op is elementwise, else None
     contribution: Any
     total: Any  # the sum so far at the receiving node
-    count: int  # how many contributions have arrived there, this one included
+    arrived: int  # how many contributions have arrived there, this one included
     used: tuple[str, ...]  # the saved values that the rule read: ("x", "out")
 
 
-@dataclass(frozen=True, slots=True)
-class SavedValueReleased(Event):
+class SavedValueReleased(NamedTuple):
     """No later rule of this sweep reads this value that the forward pass saved."""
 
     serial: int  # the node whose rule read it last
@@ -150,12 +128,30 @@ class SavedValueReleased(Event):
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeafReached(Event):
+class LeafReached(NamedTuple):
     """The sweep is over; this leaf's gradient is complete."""
 
     serial: int
     gradient: Any
+
+
+Event = (
+    NodeEntered
+    | NodeSeenAgain
+    | NodeFinished
+    | DependenciesCounted
+    | NodeEnqueued
+    | NodeDequeued
+    | DependencyDone
+    | OpCalled
+    | TangentPushed
+    | SweepStarted
+    | CotangentComplete
+    | ContributionAdded
+    | SavedValueReleased
+    | LeafReached
+)
+Receiver = Callable[[Event], None]
 
 
 # --------------------------------------------------------------------------------------------------------- listening

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from types import CodeType
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -288,10 +288,10 @@ class Op:
                 return self.kernels[key]
         raise AssertionError("every op has a kernel for any library")
 
-    def first_call(self, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    def first_call(self, operands: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
         """Complete the binding's code, then run the call that came first."""
         self.finish()
-        return self.apply(operands[0] if self.is_variadic else operands, attributes)
+        return self.binding(*operands, *attributes)
 
     def apply(self, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         """Call the binding with a list of operands, which is how a variadic op takes them and others do not."""
@@ -342,40 +342,44 @@ class Op:
 
 def _schema(kernel: Kernel) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Inputs and attributes (with defaults) from a kernel's parameters ``(xp, x, y, *, axis=None)``."""
-    parameters = list(inspect.signature(kernel).parameters.values())
     where = f"op {kernel.__name__}"
-    if not parameters or parameters[0].name != "xp":
+    code: CodeType = kernel.__code__
+    positional, attributes = _parameters_of(kernel)
+    starred = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if "*" in positional else ""
+    if positional[:1] != ("xp",):
         raise RegistrationError(
             f"{where}: the kernel's first parameter must be 'xp', the array library it computes with"
         )
-    inputs = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-    attributes = [p for p in parameters[1:] if p.kind is p.KEYWORD_ONLY]
-    if len(inputs) + len(attributes) + 1 != len(parameters):
+    if code.co_flags & inspect.CO_VARKEYWORDS:
         raise RegistrationError(f"{where}: **options have no names that rules could use; write every attribute out")
-    if len(inputs) > 1 and inputs[-1].kind is inputs[-1].VAR_POSITIONAL:
-        raise RegistrationError(f"{where}: a variable number of inputs (*{inputs[-1].name}) stands alone after xp")
-    if not inputs:
+    if starred and len(positional) > 2:
+        raise RegistrationError(f"{where}: a variable number of inputs (*{starred}) stands alone after xp")
+    if len(positional) == 1:
         raise RegistrationError(f"{where}: it has no inputs; arrays come after xp, attributes after '*'")
-    for parameter in inputs:
-        if parameter.default is not REQUIRED:
-            raise RegistrationError(f"{where}: input {parameter.name!r} has a default; put '*' before attributes")
-    for name in (p.name for p in (*inputs, *attributes)):
+    if kernel.__defaults__:
+        raise RegistrationError(f"{where}: input {positional[-1]!r} has a default; put '*' before attributes")
+    inputs = (starred,) if starred else positional[1:]
+    for name in (*inputs, *attributes):
         if name.startswith("_") or name in ("g", "out") or keyword.iskeyword(name):
             raise RegistrationError(f"{where}: the name {name!r} is reserved; choose another")
-    attributes.sort(key=lambda p: p.default is not REQUIRED)
-    return tuple(p.name for p in inputs), {p.name: p.default for p in attributes}
+    defaults = kernel.__kwdefaults__ or {}
+    ordered = sorted(attributes, key=lambda name: name in defaults)
+    return inputs, {name: defaults.get(name, REQUIRED) for name in ordered}
 
 
 def _parameters_of(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of a rule's positional parameters (``*`` for a variable number) and of its keyword-only ones."""
-    known: tuple[tuple[str, ...], tuple[str, ...]] | None = _known_parameters.get(rule)
-    if known is None:
-        parameters = inspect.signature(rule).parameters.values()
-        positional = tuple(
-            "*" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters if p.kind is not p.KEYWORD_ONLY
+    """Names of a rule's positional parameters (``*`` for a variable number) and of its keyword-only ones.
+
+    Read from the code object: ``inspect.signature`` would take a third of the library's import.
+    """
+    if not hasattr(rule, "__code__"):
+        raise RegistrationError(
+            f"{rule!r} is not a plain function; write it with def, so that its parameters have names"
         )
-        known = _known_parameters[rule] = (positional, tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
-    return known
+    code: CodeType = rule.__code__
+    split, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    starred = ("*",) if code.co_flags & inspect.CO_VARARGS else ()
+    return (*code.co_varnames[:split], *starred), code.co_varnames[split:end]
 
 
 def _input_of(operand: str) -> str:
@@ -468,12 +472,11 @@ registry = Registry()
 
 def unknown_op(name: str, known: Collection[str]) -> str:
     """The text of the error that an unknown name deserves: what is near to it, and where all are listed."""
+    from difflib import get_close_matches  # here, because importing it costs 1 ms
+
     near = get_close_matches(name, known, cutoff=0.5)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     return f"no op named {name!r}; {meant}dir(ops) lists all {len(known)}"
-
-
-_known_parameters: dict[Rule, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 @overload

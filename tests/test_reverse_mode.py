@@ -259,7 +259,7 @@ def test_the_sweep_tells_every_contribution_with_edge_rule_local_value_and_sum()
         ("y", "mul_vjp_y", 1.0, 3.0, 3.0, 3.0),
     ]
     assert [e.used for e in sent] == [(), (), ("y",), ("x",)]
-    assert [e.count for e in sent if e.into == x._history[0]] == [1, 2]
+    assert [e.arrived for e in sent if e.into == x._history[0]] == [1, 2]
     released = [(e.name, e.nbytes) for e in told if isinstance(e, ad.events.SavedValueReleased)]
     assert released == [("x", 8), ("y", 8)]
     leaves = {e.serial: float(e.gradient) for e in told if isinstance(e, ad.events.LeafReached)}

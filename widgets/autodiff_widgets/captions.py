@@ -165,9 +165,9 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
             product = f"{value_text(event.upstream)} × {value_text(event.local)}"
         fits = np.shape(event.contribution) == np.shape(event.upstream)
         how = f"{product} = {sent}" if fits else f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
-    count, total = name.contributions.get(event.into, event.count), value_text(event.total)
+    count, total = name.contributions.get(event.into, event.arrived), value_text(event.total)
     progress = (
-        f"contribution {event.count} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
+        f"contribution {event.arrived} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
     )
     return f"{name(event.serial)} sends {how} to {name(event.into)} (rule {event.rule}): {progress}."
 

@@ -158,8 +158,8 @@ class _Flow:
         self, event: events.ContributionAdded, into: int
     ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
         node, place = self._argument(event.serial, event.argument)
-        complete = event.count == self.expected[event.into]
-        progress = "" if complete else f" ({event.count} of {self.expected[event.into]})"
+        complete = event.arrived == self.expected[event.into]
+        progress = "" if complete else f" ({event.arrived} of {self.expected[event.into]})"
         told = self._gradient(into, event.total, "ready" if complete else "waiting", progress)
         read = [
             c
