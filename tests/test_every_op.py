@@ -126,7 +126,7 @@ def numpys(name: str, operands: tuple[Any, ...], attributes: dict[str, Any]) -> 
     function = getattr(np, name)
     if name == "einsum":
         return function(attributes["subscripts"], *operands)
-    if name in ("concatenate", "stack"):
+    if name in ("concatenate", "stack", "vstack", "hstack"):
         return function(operands, **attributes)
     result = function(*operands, **attributes)
     return np.concatenate(result, axis=None) if isinstance(result, list) else result

@@ -198,8 +198,9 @@ def _bound(bound: Any, name: str) -> float | None:
 @clip.samples
 def clip_samples() -> list[Call]:
     x = normal(3, 4)
-    return [((x,), {"a_min": -0.5, "a_max": 0.7}), ((x.T,), {"a_min": 0, "a_max": None}), ((normal(),), {"a_min": None, "a_max": 0.25}),
-            ((normal(0, 3),), {"a_min": 0, "a_max": 1}), ((x.astype(np.float32),), {"a_min": -0.5, "a_max": 1})]  # fmt: skip
+    return [((x,), {"a_min": -0.5, "a_max": 0.7}), ((x.T,), {"a_min": 0, "a_max": None}),
+            ((normal(),), {"a_min": None, "a_max": 0.25}), ((normal(0, 3),), {"a_min": 0, "a_max": 1}),
+            ((x.astype(np.float32),), {"a_min": -0.5, "a_max": 1})]  # fmt: skip
 
 
 @op(elementwise=True)

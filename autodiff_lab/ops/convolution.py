@@ -39,7 +39,7 @@ def conv2d_samples() -> list[Call]:
 
 # The product of images x, kernels w and cotangents g is linear in each, so each of the three ops below is the derivative of the
 # others. All work with channels last: one matrix product of all windows, laid out as rows, with all kernels. On two cores that
-# runs at 93 GFLOP/s, against 52 to 65 with the channels first.
+# runs at 93 GFLOP/s, against 52 to 65 with the channels first. Times here are for 16 images of 32 × 32, 3 × 3 kernels, 32 → 32.
 
 
 @op
@@ -52,18 +52,23 @@ def correlate2d(xp: Any, x: Any, w: Any, *, stride: Pair = 1, padding: Pair = 0)
 
 @op
 def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
-    """The images whose windows, times the kernels in w, give y back: the adjoint of correlate2d in x."""
-    (height, width), (top, left), kernel = size, pair(padding, "padding"), w.shape[2:]
+    """Each number of y times its kernel, added where its window lies in the image: the adjoint of correlate2d in x."""
+    (down, across), (top, left), (kh, kw) = pair(stride, "stride"), pair(padding, "padding"), w.shape[2:]
+    if (
+        down == across == 1 and top < kh and left < kw
+    ):  # windows of y times the kernels turned round: 7 ms instead of 18
+        turned = w[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
+        return correlate2d(y, turned, padding=(kh - 1 - top, kw - 1 - left))
     rows = xp.matmul(_channels_last(y).reshape(-1, y.shape[1]), _kernel_columns(w).T)
-    parts = rows.reshape(y.shape[0], *y.shape[2:], *kernel, w.shape[1])
-    result = xp.zeros((y.shape[0], height + 2 * top, width + 2 * left, w.shape[1]), rows.dtype)
-    add_strided_windows(result, parts, pair(stride, "stride"), 1)
-    return result[:, top : top + height, left : left + width].transpose(0, 3, 1, 2)
+    parts = rows.reshape(y.shape[0], *y.shape[2:], kh, kw, w.shape[1])
+    result = xp.zeros((y.shape[0], size[0] + 2 * top, size[1] + 2 * left, w.shape[1]), rows.dtype)
+    add_strided_windows(result, parts, (down, across), 1)
+    return result[:, top : top + size[0], left : left + size[1]].transpose(0, 3, 1, 2)
 
 
 @op
 def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
-    """The kernels of size ``kernel`` that take in each window of x as much as y says: the adjoint of correlate2d in w."""
+    """The sum of all windows of x, each times its number in y: kernels of size ``kernel``, the adjoint of correlate2d in w."""
     rows = _window_rows(xp, x, tuple(kernel), stride, padding)
     product = xp.matmul(rows.reshape(-1, rows.shape[-1]).T, _channels_last(y).reshape(-1, y.shape[1]))
     return product.reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)

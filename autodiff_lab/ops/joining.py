@@ -84,8 +84,7 @@ def stack(arrays: list[Any], axis: int = 0) -> Any:
     array([[1., 3.],
            [2., 4.]])
     """
-    shaped = [array if hasattr(array, "shape") else np.asarray(array) for array in arrays]
-    return concatenate([expand_dims(array, axis) for array in shaped], axis=axis)
+    return concatenate([expand_dims(array, axis) for array in arrays], axis=axis)
 
 
 @stack.samples
@@ -94,6 +93,44 @@ def stack_samples() -> list[Call]:
         ((normal(2, 3), normal(2, 3, seed=1)), {"axis": -1}),
         ((normal(), normal()), {}),
         ((normal(2).astype(np.float32),), {}),
+    ]
+
+
+@composed(arrays=0, apply=lambda vstack, operands, options: vstack(operands))
+def vstack(arrays: list[Any]) -> Any:
+    """Arrays one below the other; a vector counts as a row.
+
+    >>> ops.vstack([[1.0, 2.0], [3.0, 4.0]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    return concatenate([_with_axes(array, 2) for array in arrays], axis=0)
+
+
+@composed(arrays=0, apply=lambda hstack, operands, options: hstack(operands))
+def hstack(arrays: list[Any]) -> Any:
+    """Arrays one beside the other: vectors end to end, matrices along their rows.
+
+    >>> ops.hstack([[1.0, 2.0], [3.0]])
+    array([1., 2., 3.])
+    """
+    rows = [_with_axes(array, 1) for array in arrays]
+    return concatenate(rows, axis=0 if rows and rows[0].ndim == 1 else 1)
+
+
+def _with_axes(array: Any, ndim: int) -> Any:
+    """An array of at least so many axes; new ones stand in front."""
+    array = array if hasattr(array, "shape") else np.asarray(array)
+    return array if array.ndim >= ndim else expand_dims(array, tuple(range(ndim - array.ndim)))
+
+
+@vstack.samples
+@hstack.samples
+def row_samples() -> list[Call]:
+    return [
+        ((normal(3), normal(3, seed=1)), {}),
+        ((normal(2, 3), normal(2, 3, seed=1)), {}),
+        ((normal(), normal()), {}),
     ]
 
 

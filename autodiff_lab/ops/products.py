@@ -1,4 +1,4 @@
-"""Products along axes, and running sums and products."""
+"""Products along axes, running sums and products, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -143,3 +143,22 @@ def cumprod(x: Any, axis: int | None = None) -> Any:
 
 
 cumprod.samples(running_samples)
+
+
+@composed()
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """The differences between neighbours along ``axis``, taken ``n`` times.
+
+    >>> ops.diff([1.0, 2.0, 4.0])
+    array([1., 2.])
+    """
+    (along,) = reduced_axes(axis, x.ndim)
+    before = (slice(None),) * along
+    for _ in range(n):
+        x = getitem(x, index=(*before, slice(1, None))) - getitem(x, index=(*before, slice(None, -1)))
+    return x
+
+
+@diff.samples
+def diff_samples() -> list[Call]:
+    return [((normal(3, 4),), {}), ((normal(3, 4).T,), {"axis": 0}), ((normal(5).astype(np.float32),), {"n": 2})]

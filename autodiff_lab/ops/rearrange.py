@@ -8,7 +8,6 @@ import numpy as np
 
 from ..operators import Shape, op
 from .composed import composed
-from .indexing import take
 from .sampling import Call, normal
 from .structure import add_at, broadcast_to, getitem, reshape, transpose
 
@@ -128,6 +127,11 @@ def ravel_samples() -> list[Call]:
     return [((normal(3, 2).T,), {}), ((normal(),), {}), ((normal(0, 2),), {})]
 
 
+def _picked(x: Any, places: Any, axis: int) -> Any:
+    """The entries at ``places`` along an axis."""
+    return getitem(x, index=(*(slice(None),) * axis, places))
+
+
 # ---------------------------------------------------------------------------------------------------- turned round, rolled
 
 
@@ -169,7 +173,7 @@ def roll(x: Any, shift: Axes, axis: Axes | None = None) -> Any:
     if len(shifts) != len(places):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have as many entries")
     for one, place in zip(shifts, places, strict=True):
-        x = take(x, np.roll(np.arange(x.shape[place]), one), axis=place)
+        x = _picked(x, np.roll(np.arange(x.shape[place]), one), place)
     return x
 
 
@@ -193,7 +197,7 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> A
     if axis is None:
         return repeat(reshape(x, shape=-1), repeats, 0)
     (place,) = named_axes(axis, x.ndim)
-    return take(x, np.repeat(np.arange(x.shape[place]), repeats), axis=place)
+    return _picked(x, np.repeat(np.arange(x.shape[place]), repeats), place)
 
 
 @repeat.samples
