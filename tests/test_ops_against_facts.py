@@ -13,6 +13,7 @@ import pytest
 
 import autodiff_lab as ad
 from autodiff_lab import ops
+from autodiff_lab.ops.composed import composed
 
 
 def both_modes(f: Any, x: Any) -> np.ndarray[Any, Any]:
@@ -307,3 +308,20 @@ def test_the_result_of_a_composed_function_has_the_users_name_in_a_graph() -> No
 
     graph = ad.record(f, np.ones(3))
     assert graph.node("table").label == "mul"
+
+
+def test_a_wrong_call_of_a_composed_function_names_the_function() -> None:
+    with pytest.raises(ad.OpError, match="swapaxes: axis 2 is out of range for an array of 2 axes"):
+        ops.swapaxes(np.zeros((2, 3)), 0, 2)
+    with pytest.raises(ad.OpError, match="einsum: subscripts 'ij->i': 'ij' does not name the 1 axes"):
+        ops.einsum("ij->i", np.zeros(3))
+    with pytest.raises(ad.RegistrationError, match="an op has that name; choose another"):
+        composed()(identity_named("exp"))
+
+
+def identity_named(name: str) -> Any:
+    def function(x: Any) -> Any:
+        return x
+
+    function.__name__ = name
+    return function

@@ -70,6 +70,21 @@ def test_numpy_functions_that_have_an_op_are_op_calls_and_others_refuse_to_cut_t
     np.testing.assert_allclose(x.detach(), [0.5, 1.0])
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.max(), lambda x: x.min(axis=0), lambda x: x.prod(1), lambda x: x.std(axis=1, ddof=1), lambda x: x.var(),
+        lambda x: x.cumsum(0), lambda x: x.cumprod(1), lambda x: x.clip(0.1, 0.3), lambda x: x.round(1), lambda x: x.ravel(),
+        lambda x: x.swapaxes(0, 1), lambda x: x.squeeze(), lambda x: x.repeat(2, axis=1), lambda x: x.take([2, 0], axis=1),
+        lambda x: x.trace(), lambda x: x.diagonal(1), lambda x: x.dot(x.T), lambda x: x.argmax(axis=1), lambda x: x.argsort(),
+        lambda x: x.any(axis=0), lambda x: x.all(), lambda x: abs(x - 0.2),
+    ],
+)  # fmt: skip
+def test_a_method_gives_what_numpys_method_gives(call: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3) / 10
+    np.testing.assert_allclose(call(ad.tensor(x)).numpy(), call(x), rtol=1e-15, strict=True)
+
+
 def test_methods_are_the_ops() -> None:
     x = ad.tensor(np.arange(6.0).reshape(2, 3) / 10)
     assert x.reshape(3, 2).shape == x.reshape((3, 2)).shape == (3, 2)

@@ -39,9 +39,11 @@ __all__ = sorted(_BINDINGS)
 
 
 def __getattr__(name: str) -> Any:
-    """The binding of an op that was registered by a user."""
+    """The binding of an op or composed function that was registered by a user."""
     if name in registry:
         return registry[name].binding
+    if name in composed_functions:
+        return composed_functions[name].binding
     raise AttributeError(unknown_op(name, __dir__()))
 
 

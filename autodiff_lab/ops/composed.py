@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..bindings import real_array
+from ..bindings import OpError, real_array
+from ..operators import RegistrationError, registry
 from .sampling import Call
 
 
@@ -59,8 +60,13 @@ class Composed:
 
         @functools.wraps(function)
         def binding(*arguments: Any, **options: Any) -> Any:
-            values = [value if hasattr(value, "shape") else real_array(value) for value in arguments[:arrays]]
-            return function(*values, *arguments[arrays:], **options)
+            try:
+                values = [value if hasattr(value, "shape") else real_array(value) for value in arguments[:arrays]]
+                return function(*values, *arguments[arrays:], **options)
+            except OpError:
+                raise
+            except (TypeError, ValueError, IndexError) as error:
+                raise OpError(f"{self.name}: {error}") from error
 
         binding.samples = self.samples  # type: ignore[attr-defined]
         return binding  # type: ignore[return-value]
@@ -83,6 +89,8 @@ def composed(arrays: int = 1, apply: Callable[..., Any] = _plainly) -> Callable[
 
     def register(function: Callable[..., Any]) -> ComposedBinding:
         new = Composed(function, arrays, apply)
+        if new.name in registry:
+            raise RegistrationError(f"composed function {new.name}: an op has that name; choose another")
         composed_functions[new.name] = new
         return new.binding
 

@@ -45,7 +45,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """
     of_x, of_y = _summed_axes(axes, x.ndim, y.ndim)
     if tuple(x.shape[place] for place in of_x) != tuple(y.shape[place] for place in of_y):
-        raise ValueError(f"tensordot: axes {axes} pair axes of unequal size in the shapes {x.shape} and {y.shape}")
+        raise ValueError(f"axes {axes} pair axes of unequal size in the shapes {x.shape} and {y.shape}")
     left = [place for place in range(x.ndim) if place not in of_x]
     right = [place for place in range(y.ndim) if place not in of_y]
     inner_size = math.prod(x.shape[place] for place in of_x)
@@ -58,12 +58,12 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
 def _summed_axes(axes: Any, x_ndim: int, y_ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(x_ndim, y_ndim):
-            raise ValueError(f"tensordot: axes={axes}, but x has {x_ndim} axes and y {y_ndim}")
+            raise ValueError(f"axes={axes}, but x has {x_ndim} axes and y {y_ndim}")
         return tuple(range(x_ndim - axes, x_ndim)), tuple(range(axes))
     of_x, of_y = axes
     found = named_axes(of_x, x_ndim), named_axes(of_y, y_ndim)
     if len(found[0]) != len(found[1]):
-        raise ValueError(f"tensordot: axes must name as many axes of x as of y, got {axes}")
+        raise ValueError(f"axes must name as many axes of x as of y, got {axes}")
     return found
 
 
@@ -179,7 +179,7 @@ def einsum(subscripts: str, *operands: Any) -> Any:
 
 def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     """The letters of each operand's axes and of the result's, with letters in place of the dots."""
-    where = f"einsum: subscripts {subscripts!r}"
+    where = f"subscripts {subscripts!r}"
     given, arrow, wanted = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if len(terms) != len(ndims):
@@ -210,9 +210,7 @@ def _sizes(subscripts: str, terms: Sequence[str], values: Sequence[Any]) -> dict
         for letter, size in zip(term, value.shape, strict=True):
             known = sizes.setdefault(letter, size)
             if known != size and 1 not in (known, size):
-                raise ValueError(
-                    f"einsum: subscripts {subscripts!r}: letter {letter!r} has size {known} and size {size}"
-                )
+                raise ValueError(f"subscripts {subscripts!r}: letter {letter!r} has size {known} and size {size}")
             sizes[letter] = size if known == 1 else known
     return sizes
 

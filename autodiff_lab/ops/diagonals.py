@@ -96,7 +96,7 @@ def diag(x: Any, k: int = 0) -> Any:
     if x.ndim == 2:
         return diagonal(x, offset=k)
     if x.ndim != 1:
-        raise ValueError(f"diag: x must be a vector or a matrix, got the shape {x.shape}; use diagonal for stacks")
+        raise ValueError(f"x must be a vector or a matrix, got the shape {x.shape}; use diagonal for stacks")
     side = x.shape[0] + abs(k)
     return from_diagonal(x, shape=(side, side), offset=k)
 

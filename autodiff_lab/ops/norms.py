@@ -70,7 +70,7 @@ def norm(x: Any, ord: float | None = 2, axis: Axis = None, keepdims: bool = Fals
     if ord is None or ord == 2:
         return euclidean_norm(x, **options)
     if isinstance(ord, str):
-        raise TypeError(f"norm: ord must be a number, got {ord!r}; norms of matrices are not supported")
+        raise TypeError(f"ord must be a number, got {ord!r}; norms of matrices are not supported")
     if ord == math.inf:
         return max(abs(x), **options)
     if ord == -math.inf:

@@ -38,7 +38,7 @@ def moveaxis(x: Any, source: Axes, destination: Axes) -> Any:
     """
     sources, destinations = named_axes(source, x.ndim), named_axes(destination, x.ndim)
     if len(sources) != len(destinations):
-        raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many axes")
+        raise ValueError(f"source {source} and destination {destination} must name as many axes")
     order = [place for place in range(x.ndim) if place not in sources]
     for target, place in sorted(zip(destinations, sources, strict=True)):
         order.insert(target, place)
@@ -103,7 +103,7 @@ def squeeze(x: Any, axis: Axes | None = None) -> Any:
     ones = tuple(place for place, size in enumerate(x.shape) if size == 1) if axis is None else named_axes(axis, x.ndim)
     for place in ones:
         if x.shape[place] != 1:
-            raise ValueError(f"squeeze: axis {place} of the shape {x.shape} has size {x.shape[place]}, not 1")
+            raise ValueError(f"axis {place} of the shape {x.shape} has size {x.shape[place]}, not 1")
     return reshape(x, shape=tuple(size for place, size in enumerate(x.shape) if place not in ones))
 
 
@@ -171,7 +171,7 @@ def roll(x: Any, shift: Axes, axis: Axes | None = None) -> Any:
     places = named_axes(axis, x.ndim)
     shifts = (shift,) * len(places) if isinstance(shift, (int, np.integer)) else tuple(shift)
     if len(shifts) != len(places):
-        raise ValueError(f"roll: shift {shift} and axis {axis} must have as many entries")
+        raise ValueError(f"shift {shift} and axis {axis} must have as many entries")
     for one, place in zip(shifts, places, strict=True):
         x = _picked(x, np.roll(np.arange(x.shape[place]), one), place)
     return x
