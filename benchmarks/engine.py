@@ -1,4 +1,4 @@
-"""Eager speed beside hand-written NumPy and, where it is installed, torch: ``python -m benchmarks.engine``.
+"""Eager speed beside hand-written NumPy and every peer that is installed: ``python -m benchmarks.engine``.
 
 Each workload's results are compared before anything is timed. Rounds are interleaved, every figure is thread CPU time, and
 only the ratios mean anything on another machine. ``--deep`` adds the chain of 1,000,000 nodes with its memory per node.
@@ -7,6 +7,7 @@ only the ratios mean anything on another machine. ``--deep`` adds the chain of 1
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import platform
 import resource
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,110 +28,54 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))  # the peers import each other by bare name
-import hand
-from case import Case
-from workloads import WORKLOADS, train_result
+from workloads import WORKLOADS
 
 import autodiff_lab as ad
-from autodiff_lab import ops
 
-# What to reach, as a multiple of torch eager and of hand-written NumPy.
-TARGETS = {"w1": (0.40, 1.65), "w2": (0.26, 1.30)}
-
-
-def chain(data: SimpleNamespace) -> Case:
-    """W1: a chain of 1,000 mul, add and tanh on one element."""
-
-    def forward() -> tuple[Any, ...]:
-        x, w, b = (ad.tensor(value, requires_grad=True) for value in (data.x, data.w, data.b))
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else ops.tanh(h)
-        return h, x, w, b
-
-    def step() -> dict[str, Any]:
-        h, x, w, b = forward()
-        h.backward()
-        return {"y": h.numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
-
-    return Case(step, step, forward)
+OURS, HAND, TORCH = "autodiff_lab", "hand NumPy", "torch eager"
+PEERS = {
+    OURS: "benchmarks.ours",
+    HAND: "hand",
+    TORCH: "benchmarks.torch_eager",
+    "HIPS autograd": "benchmarks.hips_autograd",
+    "MyGrad": "benchmarks.mygrad_eager",
+}
+FRAMEWORKS_ON_NUMPY = ("HIPS autograd", "MyGrad")
 
 
-def perceptron(data: SimpleNamespace) -> Case:
-    """W2: one SGD step of a small perceptron."""
-    params = [ad.tensor(p, requires_grad=True) for p in data.params]
-    x, y = ad.tensor(data.X), ad.tensor(data.Y)
+@dataclass(frozen=True)
+class Target:
+    """What to stay below, as a multiple of torch, of the best framework on NumPy, and of hand-written NumPy."""
 
-    def step() -> float:
-        w1, b1, w2, b2, w3, b3 = params
-        hidden = ops.tanh(ops.tanh(x @ w1 + b1) @ w2 + b2)
-        error = hidden @ w3 + b3 - y
-        loss = ops.mean(error * error)
-        loss.backward()
-        for p in params:
-            p.data = p.data - data.lr * p.grad.data
-            p.grad = None
-        return loss.item()
-
-    return Case(step, lambda: train_result([step() for _ in range(3)], [p.numpy() for p in params]))
+    torch: float
+    framework: float
+    hand: float
 
 
-def torch_chain(data: SimpleNamespace) -> Case:
-    """W1 in torch eager."""
-    import torch
-
-    def step() -> dict[str, Any]:
-        x, w, b = (torch.tensor(value, requires_grad=True) for value in (data.x, data.w, data.b))
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else torch.tanh(h)
-        h.backward()
-        return {"y": h.detach().numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
-
-    return Case(step, step)
+TARGETS = {
+    "w1": Target(0.40, 0.13, 1.65), "w2": Target(0.26, 0.42, 1.30), "w3": Target(0.92, 0.95, 1.08),
+    "w4": Target(1.15, 0.50, 0.70), "w5": Target(0.75, 0.55, 0.80), "w7a_fwd": Target(0.15, 0.35, 1.6),
+    "w7a_rev": Target(0.75, 0.085, 1.3), "w7b_fwd": Target(0.78, 0.016, 1.3), "w7b_rev": Target(0.15, 0.30, 3.5),
+    "w8": Target(0.55, 0.30, 2.7), "w9": Target(1.45, 0.27, 0.65),
+}  # fmt: skip
 
 
-def torch_perceptron(data: SimpleNamespace) -> Case:
-    """W2 in torch eager."""
-    import torch
-
-    params = [torch.tensor(p, requires_grad=True) for p in data.params]
-    x, y = torch.tensor(data.X), torch.tensor(data.Y)
-
-    def step() -> float:
-        w1, b1, w2, b2, w3, b3 = params
-        error = torch.tanh(torch.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
-        loss = torch.mean(error * error)
-        loss.backward()
-        with torch.no_grad():
-            for p in params:
-                p -= data.lr * p.grad
-                p.grad = None
-        return loss.item()
-
-    return Case(step, lambda: train_result([step() for _ in range(3)], [p.detach().numpy() for p in params]))
-
-
-OURS = {"w1": chain, "w2": perceptron}
-TORCH = {"w1": torch_chain, "w2": torch_perceptron}
-
-
-def peers_of(name: str) -> dict[str, Callable[[SimpleNamespace], Case]]:
-    """Whom a workload is compared with: hand-written NumPy, and torch where it is installed."""
-    found = {"autodiff_lab": OURS[name], "hand NumPy": getattr(hand, name)}
-    try:
-        import torch
-    except ImportError:
-        return found
-    torch.set_num_threads(1)
-    return {**found, "torch eager": TORCH[name]}
+def peers_of(name: str) -> dict[str, Callable[[SimpleNamespace], Any]]:
+    """Whom a workload is compared with: every peer that is installed and has the workload."""
+    found = {}
+    for peer, module in PEERS.items():
+        try:
+            loaded = importlib.import_module(module)
+        except ImportError:
+            continue
+        if hasattr(loaded, name):
+            found[peer] = getattr(loaded, name)
+    return found
 
 
 def agree(name: str, results: dict[str, dict[str, Any]]) -> None:
     """Compare every peer's outputs and gradients with the hand-written ones."""
-    reference, tolerance = results["hand NumPy"], WORKLOADS[name].tol
+    reference, tolerance = results[HAND], WORKLOADS[name].tol
     for peer, result in results.items():
         for key, expected in reference.items():
             worst = np.max(np.abs(np.asarray(result[key]) - expected)) / max(float(np.max(np.abs(expected))), 1e-30)
@@ -158,13 +104,19 @@ def compare(name: str, rounds: int, seconds: float) -> None:
         for peer, case in cases.items():
             times[peer].append(cpu_seconds(case.step, repeats[peer]))
     print(f"{name}: {WORKLOADS[name].title}")
-    against = {"torch eager": TARGETS[name][0], "hand NumPy": TARGETS[name][1]}
+    medians = {peer: statistics.median(found) for peer, found in times.items()}
+    frameworks = [peer for peer in FRAMEWORKS_ON_NUMPY if peer in medians]
+    best = min(frameworks, key=medians.__getitem__, default=None)
+    target = TARGETS[name]
+    wanted = {HAND: target.hand, TORCH: target.torch, best: target.framework}
     for peer, found in times.items():
-        line = f"  {peer:13} {statistics.median(found) * 1e6:8.0f} µs a step"
-        if peer in against:
-            ratio = statistics.median(ours / other for ours, other in zip(times["autodiff_lab"], found, strict=True))
-            line += f"   autodiff_lab is {ratio:.2f} × of it (target {against[peer]:.2f})"
-        print(line)
+        line = f"  {peer:13} {medians[peer] * 1e6:10.0f} µs a step"
+        if peer != OURS:
+            ratio = statistics.median(ours / other for ours, other in zip(times[OURS], found, strict=True))
+            line += f"   autodiff_lab is {ratio:.2f} × of it"
+        if peer in wanted:
+            line += f" (target {wanted[peer]:.3g}{'' if ratio <= wanted[peer] else ', missed'})"
+        print(line, flush=True)
 
 
 def deep(nodes: int) -> None:
@@ -213,10 +165,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.2, help="length of one peer's turn in a round")
+    parser.add_argument("--only", help="workloads, such as w1,w4")
     parser.add_argument("--deep", action="store_true", help="add the chain of 1,000,000 nodes")
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}, one thread, CPU time")
-    for name in OURS:
+    for name in options.only.split(",") if options.only else TARGETS:
         compare(name, options.rounds, options.seconds)
     import_cost(options.rounds)
     if options.deep:

@@ -1,0 +1,178 @@
+"""The workloads in autodiff_lab, eager: what ``backward()`` and the transformations cost."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from case import Case
+from workloads import train_result
+
+import autodiff_lab as ad
+from autodiff_lab import ops
+
+
+def version() -> str:
+    """Which autodiff_lab this is."""
+    return f"autodiff_lab {ad.__version__}"
+
+
+def leaf(value: Any) -> ad.Tensor:
+    """A Tensor that wants a gradient."""
+    return ad.tensor(value, requires_grad=True)
+
+
+def w1(data: SimpleNamespace) -> Case:
+    """A chain of mul, add and tanh on one element."""
+
+    def forward() -> tuple[Any, ...]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        h = x
+        for i in range(data.n):
+            kind = i % 3
+            h = h * w if kind == 0 else h + b if kind == 1 else ops.tanh(h)
+        return h, x, w, b
+
+    return _chain_case(forward)
+
+
+def w6(data: SimpleNamespace) -> Case:
+    """A deep chain of mul and add."""
+
+    def forward() -> tuple[Any, ...]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        h = x
+        for i in range(data.n):
+            h = h + b if i & 1 else h * w
+        return h, x, w, b
+
+    return _chain_case(forward)
+
+
+w6a = w6b = w6
+
+
+def _chain_case(forward: Any) -> Case:
+    def step() -> dict[str, Any]:
+        h, x, w, b = forward()
+        h.backward()
+        return {"y": h.numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
+
+    return Case(step, step, forward)
+
+
+def _training(data: SimpleNamespace, loss_of: Any) -> Case:
+    """Steps of SGD; the result is that of three steps from the start."""
+    params = [leaf(p) for p in data.params]
+
+    def step() -> float:
+        loss = loss_of(params)
+        loss.backward()
+        for p in params:
+            p.data = p.data - data.lr * p.grad.data
+            p.grad = None
+        return loss.item()
+
+    return Case(step, lambda: train_result([step() for _ in range(3)], [p.numpy() for p in params]))
+
+
+def small_loss(params: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of a small perceptron with tanh."""
+    w1, b1, w2, b2, w3, b3 = params
+    error = ops.tanh(ops.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
+    return ops.mean(error * error)
+
+
+def w2(data: SimpleNamespace) -> Case:
+    """An SGD step of a small perceptron."""
+    x, y = ad.tensor(data.X), ad.tensor(data.Y)
+    return _training(data, lambda params: small_loss(params, x, y))
+
+
+def w3(data: SimpleNamespace) -> Case:
+    """An SGD step of a perceptron for ten classes."""
+    x = ad.tensor(data.X)
+
+    def loss(params: Any) -> Any:
+        w1, b1, w2, b2, w3, b3 = params
+        hidden = ops.relu(ops.relu(x @ w1 + b1) @ w2 + b2)
+        return ops.cross_entropy(hidden @ w3 + b3, data.y)
+
+    return _training(data, loss)
+
+
+def w4(data: SimpleNamespace) -> Case:
+    """A pre-norm Transformer block."""
+    batch, time, width, heads = data.B, data.T, data.D, data.H
+    size = width // heads
+    weight = ad.tensor(data.G)
+
+    def step() -> dict[str, Any]:
+        p = {name: leaf(value) for name, value in data.p.items()}
+        x = leaf(data.x)
+        a = ops.layer_norm(x, p["g1"], p["c1"], eps=data.eps)
+        qkv = (a.reshape(batch * time, width) @ p["wqkv"] + p["bqkv"]).reshape(batch, time, 3, heads, size)
+        q, k, v = qkv.transpose(2, 0, 3, 1, 4)
+        scores = ops.softmax((q @ k.transpose(0, 1, 3, 2)) * size**-0.5)
+        mixed = (scores @ v).transpose(0, 2, 1, 3).reshape(batch * time, width)
+        h = x + (mixed @ p["wo"] + p["bo"]).reshape(batch, time, width)
+        u = ops.layer_norm(h, p["g2"], p["c2"], eps=data.eps).reshape(batch * time, width) @ p["w1"] + p["b1"]
+        out = h + (ops.gelu(u, approximate="tanh") @ p["w2"] + p["b2"]).reshape(batch, time, width)
+        loss = ops.sum(out * weight)
+        loss.backward()
+        gradients = {f"g_{name}": tensor.grad.numpy() for name, tensor in p.items()}
+        return {"loss": loss.numpy(), "gx": x.grad.numpy(), **gradients}
+
+    return Case(step, step)
+
+
+def w5(data: SimpleNamespace) -> Case:
+    """An elementwise expression on four million numbers."""
+
+    def step() -> dict[str, Any]:
+        x = leaf(data.x)
+        y = ops.tanh(data.a * x + data.b) * ops.sigmoid(x) - 0.5 * x * x
+        loss = ops.sum(y)
+        loss.backward()
+        return {"loss": loss.numpy(), "gx": x.grad.numpy()}
+
+    return Case(step, step)
+
+
+def _jacobian(mode: Any) -> Any:
+    def workload(data: SimpleNamespace) -> Case:
+        def f(x: Any) -> Any:
+            v = data.B @ x
+            return ops.sin(data.A @ x) * ops.exp(-v * v)
+
+        jacobian = ad.jacobian(f, mode=mode)
+        return Case(lambda: jacobian(data.x), lambda: {"J": np.asarray(jacobian(data.x))})
+
+    return workload
+
+
+w7a_fwd = w7b_fwd = _jacobian("forward")
+w7a_rev = w7b_rev = _jacobian("reverse")
+
+
+def w8(data: SimpleNamespace) -> Case:
+    """A Hessian-vector product of the small perceptron's loss."""
+
+    def step() -> Any:
+        return ad.hvp(lambda *params: small_loss(params, data.X, data.Y), tuple(data.params), tuple(data.v))
+
+    return Case(step, lambda: {f"h{i}": np.asarray(h) for i, h in enumerate(step())})
+
+
+def w9(data: SimpleNamespace) -> Case:
+    """A convolution."""
+    weight = ad.tensor(data.G)
+
+    def step() -> dict[str, Any]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        loss = ops.sum(ops.conv2d(x, w, b, stride=1, padding=1) * weight)
+        loss.backward()
+        return {"loss": loss.numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
+
+    return Case(step, step)

@@ -1,0 +1,175 @@
+"""The workloads in torch, eager, on the CPU."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from case import Case
+from workloads import train_result
+
+torch.set_num_threads(1)
+
+
+def version() -> str:
+    """Which torch this is."""
+    return f"torch {torch.__version__}"
+
+
+def leaf(value: Any) -> torch.Tensor:
+    """A tensor that wants a gradient."""
+    return torch.tensor(value, requires_grad=True)
+
+
+def w1(data: SimpleNamespace) -> Case:
+    """A chain of mul, add and tanh on one element."""
+
+    def step() -> dict[str, Any]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        h = x
+        for i in range(data.n):
+            kind = i % 3
+            h = h * w if kind == 0 else h + b if kind == 1 else torch.tanh(h)
+        return _chain_result(h, x, w, b)
+
+    return Case(step, step)
+
+
+def w6(data: SimpleNamespace) -> Case:
+    """A deep chain of mul and add."""
+
+    def step() -> dict[str, Any]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        h = x
+        for i in range(data.n):
+            h = h + b if i & 1 else h * w
+        return _chain_result(h, x, w, b)
+
+    return Case(step, step)
+
+
+w6a = w6b = w6
+
+
+def _chain_result(h: Any, x: Any, w: Any, b: Any) -> dict[str, Any]:
+    h.backward()
+    return {"y": h.detach().numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
+
+
+def _training(data: SimpleNamespace, loss_of: Any) -> Case:
+    params = [leaf(p) for p in data.params]
+
+    def step() -> float:
+        loss = loss_of(params)
+        loss.backward()
+        with torch.no_grad():
+            for p in params:
+                p -= data.lr * p.grad
+                p.grad = None
+        return loss.item()
+
+    return Case(step, lambda: train_result([step() for _ in range(3)], [p.detach().numpy() for p in params]))
+
+
+def small_loss(params: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of a small perceptron with tanh."""
+    w1, b1, w2, b2, w3, b3 = params
+    error = torch.tanh(torch.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
+    return torch.mean(error * error)
+
+
+def w2(data: SimpleNamespace) -> Case:
+    """An SGD step of a small perceptron."""
+    x, y = torch.tensor(data.X), torch.tensor(data.Y)
+    return _training(data, lambda params: small_loss(params, x, y))
+
+
+def w3(data: SimpleNamespace) -> Case:
+    """An SGD step of a perceptron for ten classes."""
+    x, y = torch.tensor(data.X), torch.tensor(data.y)
+
+    def loss(params: Any) -> Any:
+        w1, b1, w2, b2, w3, b3 = params
+        return F.cross_entropy(torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3, y)
+
+    return _training(data, loss)
+
+
+def w4(data: SimpleNamespace) -> Case:
+    """A pre-norm Transformer block."""
+    batch, time, width, heads = data.B, data.T, data.D, data.H
+    size = width // heads
+    weight = torch.tensor(data.G)
+
+    def step() -> dict[str, Any]:
+        p = {name: leaf(value) for name, value in data.p.items()}
+        x = leaf(data.x)
+        a = F.layer_norm(x, (width,), p["g1"], p["c1"], data.eps)
+        qkv = (a @ p["wqkv"] + p["bqkv"]).reshape(batch, time, 3, heads, size).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv[0], qkv[1], qkv[2]
+        mixed = torch.softmax((q @ k.transpose(-1, -2)) * size**-0.5, -1) @ v
+        h = x + mixed.permute(0, 2, 1, 3).reshape(batch, time, width) @ p["wo"] + p["bo"]
+        u = F.layer_norm(h, (width,), p["g2"], p["c2"], data.eps) @ p["w1"] + p["b1"]
+        loss = torch.sum((h + F.gelu(u, approximate="tanh") @ p["w2"] + p["b2"]) * weight)
+        loss.backward()
+        gradients = {f"g_{name}": tensor.grad.numpy() for name, tensor in p.items()}
+        return {"loss": loss.detach().numpy(), "gx": x.grad.numpy(), **gradients}
+
+    return Case(step, step)
+
+
+def w5(data: SimpleNamespace) -> Case:
+    """An elementwise expression on four million numbers."""
+
+    def step() -> dict[str, Any]:
+        x = leaf(data.x)
+        loss = torch.sum(torch.tanh(data.a * x + data.b) * torch.sigmoid(x) - 0.5 * x * x)
+        loss.backward()
+        return {"loss": loss.detach().numpy(), "gx": x.grad.numpy()}
+
+    return Case(step, step)
+
+
+def _jacobian(function: Any) -> Any:
+    def workload(data: SimpleNamespace) -> Case:
+        a, b, x = torch.tensor(data.A), torch.tensor(data.B), torch.tensor(data.x)
+
+        def f(x: Any) -> Any:
+            v = b @ x
+            return torch.sin(a @ x) * torch.exp(-v * v)
+
+        jacobian = function(f)
+        return Case(lambda: jacobian(x), lambda: {"J": jacobian(x).detach().numpy()})
+
+    return workload
+
+
+w7a_fwd = w7b_fwd = _jacobian(torch.func.jacfwd)
+w7a_rev = w7b_rev = _jacobian(torch.func.jacrev)
+
+
+def w8(data: SimpleNamespace) -> Case:
+    """A Hessian-vector product of the small perceptron's loss."""
+    x, y = torch.tensor(data.X), torch.tensor(data.Y)
+    params, tangents = tuple(map(torch.tensor, data.params)), tuple(map(torch.tensor, data.v))
+
+    def step() -> Any:
+        gradient = torch.func.grad(lambda p: small_loss(p, x, y))
+        return torch.func.jvp(gradient, (params,), (tangents,))[1]
+
+    return Case(step, lambda: {f"h{i}": h.detach().numpy() for i, h in enumerate(step())})
+
+
+def w9(data: SimpleNamespace) -> Case:
+    """A convolution."""
+    weight = torch.tensor(data.G)
+
+    def step() -> dict[str, Any]:
+        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
+        loss = torch.sum(F.conv2d(x, w, b, padding=1) * weight)
+        loss.backward()
+        return {"loss": loss.detach().numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
+
+    return Case(step, step)
