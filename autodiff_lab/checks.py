@@ -209,6 +209,7 @@ class _Input:
         curve = self._curve(entry.direction)
         found = slope(lambda t: float(curve(t)[entry.row]), entry.scale, float(self.rounding[entry.row]), smallest)
         error, size = abs(entry.got - found.value), max(abs(entry.got), abs(found.value))
+        # a derivative of 0 has no relative error: small is what bending and rounding leave of it at the best step
         negligible = 1e-9 * found.steepest + 1e3 * self.rounding[entry.row] / entry.scale
         allowed = self.tolerance * size + negligible
         certain = found.uncertainty <= max(TRUSTED * max(size, self.largest[entry.row]), negligible)
