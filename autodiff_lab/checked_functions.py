@@ -132,7 +132,14 @@ class CheckedFunction:
         array = gradient.numpy() if isinstance(gradient, Tensor) else np.array(gradient)
         expected = result_shape + self.given[place].shape
         if array.shape != expected:
-            raise WrongShapeError(f"The gradient of {self.names[place]} has shape {array.shape}, expected {expected}.")
+            raise WrongShapeError(
+                f"The gradient of {self.names[place]} has shape {array.shape}, expected {expected}"
+                + (
+                    ": the result's shape, then the input's. Let f end in a sum to check one gradient."
+                    if result_shape
+                    else "."
+                )
+            )
         return array.astype(np.float64)
 
 

@@ -109,6 +109,10 @@ def _judged(
         if any(finding.verdict == "wrong" for finding in found):
             explanations += one.explanations(indices)
     verdict = _overall(findings)
+    if verdict != "right" and cotangents.shape[1] > 1:
+        explanations.append(
+            f"The result has {cotangents.shape[1]} numbers: entries are of the gradient of ⟨c, result⟩, for random weights c."
+        )
     if order == 2 and verdict == "wrong":
         explanations.append(
             "The first derivative is right and the second is not: a rule computes with a value that did not reach it through "
@@ -208,22 +212,26 @@ class _Input:
         smallest = min(1e-9, 1e-4 * here / entry.scale) or 1e-9  # a step below the number itself, where it is tiny
         curve = self._curve(entry.direction)
         found = slope(lambda t: float(curve(t)[entry.row]), entry.scale, float(self.rounding[entry.row]), smallest)
-        error, size = abs(entry.got - found.value), max(abs(entry.got), abs(found.value))
+        got, value, uncertainty = entry.got, found.value, found.uncertainty
+        size = max((abs(number) for number in (got, value) if np.isfinite(number)), default=0.0)
+        error = abs(got - value) if np.isfinite(got) or not np.isfinite(value) else np.inf
         # a derivative of 0 has no relative error: small is what bending and rounding leave of it at the best step
         negligible = 1e-9 * found.steepest + 1e3 * self.rounding[entry.row] / entry.scale
         allowed = self.tolerance * size + negligible
-        certain = found.uncertainty <= max(TRUSTED * max(size, self.largest[entry.row]), negligible)
-        if certain and error <= allowed + found.uncertainty:
+        certain = uncertainty <= max(TRUSTED * max(size, self.largest[entry.row]), negligible)
+        if certain and error <= allowed + uncertainty:
             return None
+        if not np.isfinite(curve(0.0)[entry.row]):
+            return self._finding("imprecise", entry, found, f"{self.checked.name} is not finite at this point")
         if found.has_kink:
             return self._on_kink(entry, found)
-        if not np.isfinite(found.value):
-            return self._finding(
-                "imprecise", entry, found, "the differences are not finite, or do not settle at any step"
-            )
-        if error > allowed + 3 * found.uncertainty or not np.isfinite(entry.got):
+        if error > allowed + 3 * uncertainty:
             return self._finding("wrong", entry, found)
-        reason = f"differences are certain to ± {found.uncertainty:.1e} only; check in float64, or on smaller numbers"
+        if not uncertainty <= size:
+            return self._finding(
+                "imprecise", entry, found, "the differences do not settle: there is a jump or an edge here"
+            )
+        reason = f"differences are certain to ± {uncertainty:.1e} only; check in float64, or on smaller numbers"
         return self._finding("imprecise", entry, found, reason)
 
     def _on_kink(self, entry: _Entry, found: Slope) -> Finding:
@@ -246,10 +254,8 @@ class _Input:
     def narrow_findings(self, narrow: np.ndarray) -> Iterator[Finding]:
         """Where the gradient in the input's own dtype is not the right one in float64: rounding, not a wrong rule."""
         dtype = self.checked.given[self.place].dtype.name
-        tolerance, rounding = (
-            TOLERANCES.get(dtype, TOLERANCES["float64"]),
-            self.rounding / self.eps * np.finfo(dtype).eps,
-        )
+        tolerance = TOLERANCES.get(dtype, TOLERANCES["float64"])
+        rounding = self.rounding / self.eps * float(np.finfo(dtype).eps)
         for row, (exact, got) in enumerate(zip(self.gradients, narrow, strict=True)):
             allowed = tolerance * (np.abs(exact) + 0.1 * self.largest[row]) + 100 * rounding[row]
             far = ~(np.abs(got - exact) <= allowed)
@@ -268,4 +274,6 @@ class _Input:
         sizes = {f"the number of entries of {self.name}": self.size}
         sizes |= {f"the size of axis {axis} of {self.name}": size for axis, size in enumerate(self.value.shape)}
         sizes["the number of entries of the result"] = self.cotangents.shape[1]
-        return list(explained(self.name, got, np.stack(self.estimates[: len(indices)], axis=1), sizes))
+        expected = np.stack(self.estimates[: len(indices)], axis=1)
+        shape = self.value.shape if len(indices) == self.size else ()
+        return list(explained(self.name, got, expected, sizes, shape))

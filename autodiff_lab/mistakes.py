@@ -1,4 +1,4 @@
-"""What the wrong entries of a gradient have in common, in words: a lost sign, a factor, a cotangent that is ignored."""
+"""What the wrong entries of a gradient have in common, in words: a lost sign, a factor, an ignored cotangent, a transpose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 
-def explained(name: str, got: np.ndarray, expected: np.ndarray, sizes: Mapping[str, int]) -> Iterator[str]:
+def explained(
+    name: str, got: np.ndarray, expected: np.ndarray, sizes: Mapping[str, int], shape: tuple[int, ...] = ()
+) -> Iterator[str]:
     """Sentences about one input's wrong gradient.
 
     Args:
@@ -15,6 +17,7 @@ def explained(name: str, got: np.ndarray, expected: np.ndarray, sizes: Mapping[s
         got: the gradient that was checked, one row for each cotangent, one column for each entry.
         expected: the same by differences.
         sizes: numbers that a mistake may be a factor of, by what they are: ``{"the number of entries of x": 3}``.
+        shape: of the input, where all its entries are there.
 
     >>> list(explained("x", np.array([[1.0, 2.0]]), np.array([[4.0, 8.0]]), {"the size of x": 4}))
     ['Every entry of x is 1/4 of what it should be: 4 is the size of x.']
@@ -24,6 +27,13 @@ def explained(name: str, got: np.ndarray, expected: np.ndarray, sizes: Mapping[s
         yield f"Every entry of {name} is {_in_words(factor, sizes)}"
     elif len(got) > 1 and np.any(got) and np.allclose(got[1:], got[0], rtol=1e-6):
         yield f"The gradient of {name} is the same for every cotangent: a rule forgets to multiply by its cotangent g."
+    elif len(shape) == 2 and shape[0] == shape[1] and _is_transposed(got, expected, shape):
+        yield f"The gradient of {name} is right, but transposed."
+
+
+def _is_transposed(got: np.ndarray, expected: np.ndarray, shape: tuple[int, ...]) -> bool:
+    turned = np.swapaxes(expected.reshape(-1, *shape), 1, 2)
+    return np.allclose(got.reshape(-1, *shape), turned, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
 
 
 def _common_factor(got: np.ndarray, expected: np.ndarray) -> float | None:

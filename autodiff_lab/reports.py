@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +33,8 @@ class Finding:
     def relative_error(self) -> float:
         """|got − expected| / max(|got|, |expected|)."""
         largest = max(abs(self.got), abs(self.expected))
+        if not math.isfinite(self.got - self.expected):
+            return math.inf
         return abs(self.got - self.expected) / largest if largest else 0.0
 
     @property

@@ -213,6 +213,23 @@ def test_a_gradient_by_hand_of_a_vector_is_its_jacobian() -> None:
     assert ad.gradcheck(lambda x: a @ x**2, [normal(3, seed=1)], grad=lambda x: a * x).verdict == "wrong"
 
 
+def test_a_transposed_gradient_and_a_gradient_of_several_numbers_are_explained() -> None:
+    a, w = normal(3, 3), normal(3, 3, seed=1)
+    report = ad.gradcheck(lambda w: np.sum((w @ a) ** 2), w, grad=lambda w: (2 * (w @ a) @ a.T).T)
+    assert "The gradient of w is right, but transposed." in str(report)
+    report = ad.gradcheck(lambda x: x * x, normal(4), grad=lambda x: 2 * x)
+    assert "has shape (4,), expected (4, 4): the result's shape, then the input's. Let f end in a sum" in str(report)
+    report = ad.gradcheck(custom(op_cube, lambda g, x: g * x), normal(4))
+    assert "The result has 4 numbers: entries are of the gradient of ⟨c, result⟩" in str(report)
+
+
+def test_a_rule_that_forgets_its_cotangent_is_told_so() -> None:
+    report = ad.gradcheck(custom(op_cube, WRONG_RULES["the cotangent is ignored"][1]), normal(4))
+    assert "The gradient of x is the same for every cotangent: a rule forgets to multiply by its cotangent g." in str(
+        report
+    )
+
+
 # ------------------------------------------------------------------------------------------------------ no false alarm
 
 W = normal(4, 3, seed=5)
@@ -350,9 +367,19 @@ def test_differences_that_see_nothing_are_not_called_wrong() -> None:
     assert report.verdict in ("imprecise", "right")
 
 
-def test_a_function_that_is_not_finite_around_the_point_cannot_be_judged() -> None:
+def test_a_function_that_is_not_finite_at_the_point_or_jumps_there_cannot_be_judged() -> None:
     report = ad.gradcheck(lambda x: ops.log(x), [np.array([0.0])])
-    assert report.verdict == "imprecise" and "not finite" in str(report)
+    assert report.verdict == "imprecise" and "not finite at this point" in str(report)
+    assert ad.gradcheck(lambda x: x[0] / x[1], [np.array([1.0, 0.0])]).verdict == "imprecise"
+    floor = custom(op_floor, lambda g: 0.0 * g)
+    assert ad.gradcheck(floor, [np.array([0.5, 2.2, -0.95])])
+    report = ad.gradcheck(floor, [np.array([0.5, 1.0])])
+    assert report.verdict == "imprecise" and "a jump or an edge" in str(report)
+    assert ad.gradcheck(custom(op_floor, lambda g: g), [np.array([0.5, 2.95])]).verdict == "wrong"
+
+
+def op_floor(xp: Any, x: Any) -> Any:
+    return xp.floor(x)
 
 
 # ----------------------------------------------------------------------------------------------------------- kinks
