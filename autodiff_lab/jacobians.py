@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 
-from . import backend, events, ops
-from .bindings import dtype_of, readings, shape_of
+from . import events, ops
+from .bindings import dtype_of, shape_of
 from .forward_mode import jvp, push_forward
 from .reverse_mode import grad, vjp
-from .tensors import Tensor
 from .trees import Structure, flatten
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -187,20 +185,10 @@ def _bases(leaves: Sequence[Any]) -> list[list[Any]]:
 
 def _joined(parts: Iterable[Any], axis: int, shape: tuple[int, ...], like: Any) -> Any:
     """Rows (``axis`` 0) or columns (−1) side by side, in the block's shape; zeros like ``like`` where there are none."""
-    stacked = list(parts)
-    if not stacked:
+    side_by_side = list(parts)
+    if not side_by_side:
         return np.zeros(shape, dtype_of(like))
-    if any(type(part) is Tensor or type(part) in readings for part in stacked):
-        return ops.reshape(_stack_recorded(stacked, axis), shape=shape)
-    return backend.library_of(backend.device_of(stacked[0])).stack(stacked, axis).reshape(shape)
-
-
-def _stack_recorded(parts: list[Any], axis: int) -> Any:
-    """Tensors or symbols along a new axis, written as ops so that a derivative of the Jacobian can be taken."""
-    small, count = shape_of(parts[0]), len(parts)
-    shape = (count, *small) if axis == 0 else (*small, count)
-    placed = [ops.add_at(part, index=i if axis == 0 else (Ellipsis, i), shape=shape) for i, part in enumerate(parts)]
-    return reduce(ops.add, placed)
+    return ops.reshape(ops.stack(side_by_side, axis=axis), shape=shape)
 
 
 # ---------------------------------------------------------------------------------------------------------- the arguments
