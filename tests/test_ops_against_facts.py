@@ -187,6 +187,16 @@ def test_a_number_that_is_taken_several_times_gets_the_sum_of_its_gradients() ->
     assert both_modes(lambda v: ops.sum(ops.pad(v, 2, mode="reflect")), x).tolist() == [2.0, 3.0, 2.0]
 
 
+def test_a_graph_that_was_recorded_with_indices_runs_with_others() -> None:
+    def picked(table: Any, words: Any) -> Any:
+        return ops.sum(ops.square(table[words]))
+
+    table = np.arange(6.0).reshape(3, 2)
+    graph = ad.record(ad.value_and_grad(picked), table, np.array([0, 1]))
+    value, gradient = graph(table, np.array([2, 2]))
+    assert float(value) == 2 * (16 + 25) and gradient.tolist() == [[0, 0], [0, 0], [16, 20]]
+
+
 def test_einsum_takes_the_diagonal_where_a_letter_occurs_twice_in_one_operand() -> None:
     assert both_modes(lambda m: ops.einsum("ii->", m), [[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1, 0], [0, 1]]
     x, m = np.array([[5.0, 6.0], [7.0, 8.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])

@@ -192,6 +192,8 @@ def getitem_samples() -> list[Call]:
     indices: list[Any] = [
         1, -1, (0, 2), slice(1, 3), (slice(None, None, -2), 1), (Ellipsis, None, 0), np.array([2, 0, 2, 2]), mask,
         (np.array([0, 1, 0]), np.array([2, 2, 2])), (slice(None), [0, 0]), slice(2, 2),
+        np.array([[True, False, True]] * 4), np.ix_([3, 0], [1, 1]), (slice(None), None, np.array([[0], [2]])), (mask, -1),
+        np.int64(2), True, [], (Ellipsis, np.array(1)), (1, Ellipsis, slice(None, None, 2)),
     ]  # fmt: skip
     return [((x,), {"index": index}) for index in indices]
 
