@@ -41,6 +41,8 @@ def call(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     try:
         if level is None:
             return compute(op, operands, attributes)
+        if level.reading is not None:
+            return level.reading(op, operands, attributes, level)
         if not op.is_differentiable:
             return _call_below(op, operands, attributes, level)
         if level.is_reverse:

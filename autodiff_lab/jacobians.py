@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
 
-from . import events, ops
-from .bindings import dtype_of, shape_of
+from . import backend, events, ops
+from .batching import batch_level, in_batch, out_of_batch
+from .bindings import dtype_of, readings, shape_of
 from .forward_mode import jvp, push_forward
 from .reverse_mode import grad, vjp
+from .tensors import Tensor
 from .trees import Structure, flatten
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -29,9 +31,12 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: Mode
     With n numbers in the arguments and m in the result:
 
     * ``"forward"`` finds n columns. ``f`` runs once and carries all n tangents along, so it holds n tangents of each
-      intermediate value, and calls n JVP rules per edge.
-    * ``"reverse"`` finds m rows. ``f`` runs once and is recorded; m sweeps over the one record call m VJP rules per edge.
+      intermediate value.
+    * ``"reverse"`` finds m rows. ``f`` runs once and is recorded; the sweep carries m cotangents.
     * ``"auto"`` takes ``"forward"`` where n ≤ m. It runs ``f`` once more to know m.
+
+    The tangents or cotangents travel as one batch: each rule runs once, on a stack of n or m. While somebody listens they
+    travel one after the other, so that every rule call is told.
 
     Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 3.
 
@@ -145,11 +150,20 @@ def _blocks(f: Callable[..., Any], arguments: tuple[Any, ...], mode: Mode) -> tu
 def _by_columns(f: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Blocks, Structure]:
     """One tangent for each number of the arguments; its derivative is a column."""
     leaves, structure = flatten(arguments)
-    outputs, pushed, result_structure = push_forward(f, leaves, structure, _bases(leaves))
+    bases, level, total = _bases(leaves), batch_level(), sum(map(_size, leaves))
+    if _side_by_side(total):
+        tangents: list[Any] = [(in_batch(basis, level),) for basis in bases]
+        outputs, pushed, result_structure = push_forward(f, leaves, structure, tangents)
+        stacks = [out_of_batch(tangent, level, total) for (tangent,) in pushed]
+    else:
+        outputs, pushed, result_structure = push_forward(f, leaves, structure, bases)
+        stacks = [_stack(columns, output) for columns, output in zip(pushed, outputs, strict=True)]
     blocks = []
-    for output, columns in zip(outputs, pushed, strict=True):
-        shape, rest = shape_of(output), iter(columns)
-        blocks.append([_joined(islice(rest, _size(leaf)), -1, shape + shape_of(leaf), output) for leaf in leaves])
+    for output, stack in zip(outputs, stacks, strict=True):
+        axes = (*range(1, len(shape_of(stack))), 0)
+        columns = ops.transpose(stack, axes=axes)
+        parts = [ops.getitem(columns, (..., part)) for part in _parts(leaves)]
+        blocks.append([_block(part, output, leaf) for part, leaf in zip(parts, leaves, strict=True)])
     return blocks, result_structure
 
 
@@ -157,38 +171,54 @@ def _by_rows(value: Any, pull: Callable[[Any], Any], arguments: tuple[Any, ...])
     """One cotangent for each number of the result; what it pulls back is a row."""
     outputs, structure = flatten(value)
     leaves = flatten(arguments)[0]
-    rows = iter([flatten(pull(structure.rebuild(seeds)))[0] for seeds in zip(*_bases(outputs), strict=True)])
-    blocks = []
-    for output in outputs:
-        of_output = list(islice(rows, _size(output)))
-        blocks.append(
-            [
-                _joined((row[place] for row in of_output), 0, shape_of(output) + shape_of(leaf), leaf)
-                for place, leaf in enumerate(leaves)
-            ]
-        )
+    bases, level, total = _bases(outputs), batch_level(), sum(map(_size, outputs))
+    if _side_by_side(total):
+        gradients = flatten(pull(structure.rebuild(in_batch(basis, level) for basis in bases)))[0]
+        stacks = [out_of_batch(gradient, level, total) for gradient in gradients]
+    else:
+        rows = [flatten(pull(structure.rebuild(seeds)))[0] for seeds in zip(*bases, strict=True)]
+        stacks = [_stack([row[place] for row in rows], leaf) for place, leaf in enumerate(leaves)]
+    blocks = [
+        [_block(ops.getitem(stack, part), output, leaf) for stack, leaf in zip(stacks, leaves, strict=True)]
+        for output, part in zip(outputs, _parts(outputs), strict=True)
+    ]
     return blocks, structure
 
 
-def _bases(leaves: Sequence[Any]) -> list[list[Any]]:
-    """For each leaf one array per number of all leaves: 1 at that number, 0 elsewhere."""
+def _side_by_side(total: int) -> bool:
+    """Whether all seeds travel as one batch: not where somebody listens, who is told of one seed after the other."""
+    context = events.context.get()
+    return total > 0 and (context is None or context.receiver is None)
+
+
+def _bases(leaves: Sequence[Any]) -> list[Any]:
+    """For each leaf a stack of one array per number of all leaves: 1 at that number, 0 elsewhere."""
     total = sum(map(_size, leaves))
-    bases = []
-    start = 0
-    for leaf in leaves:
-        ones = np.eye(_size(leaf)).reshape(_size(leaf), *shape_of(leaf))
-        zeros = np.zeros(shape_of(leaf))
-        bases.append([ones[i - start] if 0 <= i - start < _size(leaf) else zeros for i in range(total)])
-        start += _size(leaf)
-    return bases
+    every = np.eye(total)
+    return [
+        backend.asarray(every[:, part].reshape(total, *shape_of(leaf)), dtype_of(leaf), _device(leaf), copy=True)
+        for leaf, part in zip(leaves, _parts(leaves), strict=True)
+    ]
 
 
-def _joined(parts: Iterable[Any], axis: int, shape: tuple[int, ...], like: Any) -> Any:
-    """Rows (``axis`` 0) or columns (−1) side by side, in the block's shape; zeros like ``like`` where there are none."""
-    side_by_side = list(parts)
-    if not side_by_side:
-        return np.zeros(shape, dtype_of(like))
-    return ops.reshape(ops.stack(side_by_side, axis=axis), shape=shape)
+def _device(leaf: Any) -> str:
+    known: str | None = getattr(leaf, "device", None) if type(leaf) is Tensor or type(leaf) in readings else None
+    return known or backend.device_of(leaf)
+
+
+def _parts(leaves: Sequence[Any]) -> list[slice]:
+    """Where each leaf's numbers lie among those of all leaves."""
+    ends = list(accumulate(map(_size, leaves)))
+    return [slice(end - _size(leaf), end) for end, leaf in zip(ends, leaves, strict=True)]
+
+
+def _stack(members: Sequence[Any], like: Any) -> Any:
+    return ops.stack(list(members), axis=0) if members else np.zeros((0, *shape_of(like)), dtype_of(like))
+
+
+def _block(part: Any, output: Any, leaf: Any) -> Any:
+    """A part of the rows or columns in the block's shape."""
+    return ops.reshape(part, shape=shape_of(output) + shape_of(leaf))
 
 
 # ---------------------------------------------------------------------------------------------------------- the arguments

@@ -34,6 +34,7 @@ class Binding(Protocol):
     def __call__(self, *arguments: Any, **attributes: Any) -> Any: ...
     def shape_rule(self, rule: Rule) -> Rule: ...
     def dtype_rule(self, rule: Rule) -> Rule: ...
+    def batch_rule(self, rule: Rule) -> Rule: ...
     @overload
     def vjp(self, which: Rule) -> Rule: ...
     @overload
@@ -75,6 +76,7 @@ class Op:
         self.jvp_rules: dict[str, Rule] = {}
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
         self._dtype_rule: Rule = result_dtype
+        self._batch_rule: Rule | None = None
         self._samples: Callable[[], Any] | None = None
         self.saved_names: tuple[str, ...] = ()  # what the rules read, in the order in which it is saved
         self.pull: Callable[..., tuple[Any, ...]] = self._no_pull
@@ -121,6 +123,15 @@ class Op:
         """Register how the result's dtype follows from the inputs' dtypes; NumPy's result type by default."""
         self._check_operand_rule(rule, "dtype rule")
         self._dtype_rule = rule
+        return rule
+
+    def batch_rule(self, rule: Rule) -> Rule:
+        """Register how the op runs on stacks: every operand has a leading axis of the batch's size or 1, as has the result.
+
+        Optional: without it a loop over the batch gives the same numbers.
+        """
+        self._check_operand_rule(rule, "batch rule")
+        self._batch_rule = rule
         return rule
 
     def vjp(self, which: Rule | str) -> Any:
@@ -245,6 +256,16 @@ class Op:
         if self.elementwise and tangent.shape != result.shape:
             tangent = registry["broadcast_to"].binding(tangent, shape=result.shape)
         return tangent if tangent.dtype == result.dtype else registry["astype"].binding(tangent, dtype=result.dtype)
+
+    @property
+    def has_batch_rule(self) -> bool:
+        """Whether the op knows how to run on stacks."""
+        return self._batch_rule is not None
+
+    def apply_batch_rule(self, stacks: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+        """Run the op on stacks, by its batch rule."""
+        assert self._batch_rule is not None
+        return self._apply_operand_rule(self._batch_rule, stacks, attributes)
 
     def infer_shape(self, shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
         """The result's shape from the operands' shapes, by the shape rule."""
@@ -530,6 +551,6 @@ def _register(kernel: Kernel, elementwise: bool, constant_inputs: Sequence[str],
     registry.add(new)
     binding: Any = new.binding
     binding.op = new
-    for rule in ("shape_rule", "dtype_rule", "vjp", "jvp", "kernel", "samples"):
+    for rule in ("shape_rule", "dtype_rule", "batch_rule", "vjp", "jvp", "kernel", "samples"):
         setattr(binding, rule, getattr(new, rule))
     return binding  # type: ignore[no-any-return]

@@ -259,7 +259,11 @@ def _seed(output: Tensor, cotangent: Any) -> Any:
             )
         return ops.ones_like(output._data)
     value = cotangent
-    while type(value) is Tensor and (value._level is output._level or value._history is None):
+    while (
+        type(value) is Tensor
+        and not value._level.is_batch
+        and (value._level is output._level or value._history is None)
+    ):
         value = value._data  # a Tensor of a running outer derivative stays: the result depends on it
     if type(value) is not Tensor and type(value) not in readings:
         value = backend.asarray(value, dtype, output.device, copy=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +35,18 @@ class Level:
     d/dx [x · d/dy (x + y)] = 1 come out right (perturbation confusion: Siskind and Pearlmutter, 2005).
     """
 
-    __slots__ = ("depth", "is_reverse")
+    __slots__ = ("depth", "is_batch", "is_reverse", "reading")
     _next_depth = count().__next__
 
-    def __init__(self, is_reverse: bool) -> None:
+    def __init__(self, is_reverse: bool, reading: Callable[..., Tensor] | None = None) -> None:
         self.depth = Level._next_depth()
         self.is_reverse = is_reverse
+        self.reading = reading  # how an op call at this level is read, where it is no derivative: see batching.py
+        self.is_batch = reading is not None
 
     def __repr__(self) -> str:
-        return f"Level({self.depth}, {'reverse' if self.is_reverse else 'forward'})"
+        kind = "batch" if self.is_batch else "reverse" if self.is_reverse else "forward"
+        return f"Level({self.depth}, {kind})"
 
 
 BASE = Level(is_reverse=True)  # the level of Tensors that users make
@@ -176,7 +180,8 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the value."""
-        return self._data.shape  # type: ignore[no-any-return]
+        shape: tuple[int, ...] = self._data.shape
+        return shape[1:] if self._level.is_batch else shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -186,12 +191,12 @@ class Tensor:
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self._data.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(np.prod(self._data.shape, dtype=np.int64))
+        return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def device(self) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 import autodiff_lab as ad
 from autodiff_lab import ops
+from autodiff_lab.batching import batch_level, in_batch, out_of_batch
 from autodiff_lab.operators import Op
 from autodiff_lab.ops.composed import composed_functions
 
@@ -362,3 +363,28 @@ def test_no_number_or_0d_array_widens_float32_or_float16() -> None:
             assert result.dtype == dtype, (op, scalar)
             result.sum().backward()
             assert x.grad is not None and x.grad.dtype == dtype
+
+
+@pytest.mark.parametrize(("op", "operands", "attributes"), [call for call in CALLS if isinstance(call.values[0], Op)])
+@pytest.mark.filterwarnings(
+    "ignore:invalid value"
+)  # a scaled operand may leave arccosh's domain, for loop and batch alike
+def test_a_batch_gives_what_a_loop_over_it_gives(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    places = [i for i, o in enumerate(operands) if isinstance(o, np.ndarray) and o.dtype.kind == "f"]
+    for chosen in {tuple(places), tuple(places[:1]), tuple(places[-1:])} - {()}:
+        factors = np.array([1.0, 0.5, 0.75])
+        members = [[o * o.dtype.type(f) if i in chosen else o for i, o in enumerate(operands)] for f in factors]
+        level = batch_level()
+        stacked = [
+            in_batch(np.stack([member[i] for member in members]), level) if i in chosen else o
+            for i, o in enumerate(operands)
+        ]
+        result = op.apply(stacked, attributes)
+        expected = [op.apply(member, attributes) for member in members]
+        assert type(result) is ad.Tensor and result.shape == expected[0].shape and result.dtype == expected[0].dtype
+        np.testing.assert_allclose(
+            out_of_batch(result, level, 3),
+            np.stack(expected),
+            rtol=1e-6 if "float32" in str(result.dtype) else 1e-12,
+            atol=1e-12,
+        )

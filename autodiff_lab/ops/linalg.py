@@ -27,6 +27,30 @@ def matmul_shape(x: Shape, y: Shape) -> Shape:
     return (*np.broadcast_shapes(x[:-2], y[:-2]), *rows, *columns)
 
 
+@matmul.batch_rule
+def matmul_batch(x: Any, y: Any) -> Any:
+    if x.ndim == 3 and y.ndim == 2 and x.shape[0] == 1:  # one matrix times many vectors is one product of matrices
+        return matmul(y, _swapped(reshape(x, shape=x.shape[1:])))
+    if x.ndim == 3 and y.ndim == 3 and x.shape[0] == 1 and y.shape[2] == 1:
+        columns = reshape(y, shape=y.shape[:2])
+        return reshape(matmul(columns, _swapped(reshape(x, shape=x.shape[1:]))), shape=(y.shape[0], x.shape[1], 1))
+    if x.ndim == 2 and y.ndim == 3 and y.shape[0] == 1:
+        return matmul(x, reshape(y, shape=y.shape[1:]))
+    size = max(x.shape[0], y.shape[0])
+    rows = reshape(x, shape=(x.shape[0], 1, x.shape[1])) if x.ndim == 2 else x
+    columns = reshape(y, shape=(*y.shape, 1)) if y.ndim == 2 else y
+    rank = max(rows.ndim, columns.ndim)
+    product = matmul(_with_rank(rows, rank), _with_rank(columns, rank))
+    shape = (size, *matmul_shape(x.shape[1:], y.shape[1:]))
+    return product if product.shape == shape else reshape(product, shape=shape)
+
+
+def _with_rank(stack: Any, rank: int) -> Any:
+    """A stack whose members are given leading axes of size 1, so that the stack has ``rank`` axes."""
+    missing = rank - stack.ndim
+    return reshape(stack, shape=(stack.shape[0], *(1,) * missing, *stack.shape[1:])) if missing else stack
+
+
 @matmul.vjp("x")
 def matmul_vjp_x(g: Any, y: Any, x_shape: Shape) -> Any:
     if y.ndim == 1:

@@ -38,6 +38,11 @@ def reduced_shape(x: Shape, axis: Axis, keepdims: bool) -> Shape:
     return tuple(size for place, size in enumerate(x) if place not in axes)
 
 
+def after_batch_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The axes that ``axis`` means for each member of a stack of ``ndim`` axes, counted in the stack."""
+    return tuple(place + 1 for place in reduced_axes(axis, ndim - 1))
+
+
 def spread(g: Any, shape: Shape, axis: Axis, keepdims: bool) -> Any:
     """A reduction's cotangent, repeated along the reduced axes: what every number of the input gets."""
     if not keepdims and axis is not None:
@@ -89,6 +94,11 @@ def sum_dtype(x: Any) -> Any:
     return np.result_type(x) if widest is None else np.result_type(x, widest)
 
 
+@sum.batch_rule
+def sum_batch(x: Any, *, axis: Axis, keepdims: bool) -> Any:
+    return sum(x, axis=after_batch_axis(axis, x.ndim), keepdims=keepdims)
+
+
 @sum.vjp
 def sum_vjp(g: Any, x_shape: Shape, *, axis: Axis, keepdims: bool) -> Any:
     return spread(g, x_shape, axis, keepdims)
@@ -116,6 +126,11 @@ def mean_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
 
 
 mean.dtype_rule(floating_dtype)
+
+
+@mean.batch_rule
+def mean_batch(x: Any, *, axis: Axis, keepdims: bool) -> Any:
+    return mean(x, axis=after_batch_axis(axis, x.ndim), keepdims=keepdims)
 
 
 @mean.vjp

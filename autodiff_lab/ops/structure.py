@@ -30,6 +30,11 @@ def reshape_shape(x: Shape, *, shape: Shape) -> Shape:
     return wanted
 
 
+@reshape.batch_rule
+def reshape_batch(x: Any, *, shape: Shape) -> Any:
+    return reshape(x, shape=(x.shape[0], *reshape_shape(x.shape[1:], shape=shape)))
+
+
 @reshape.vjp
 def reshape_vjp(g: Any, x_shape: Shape) -> Any:
     return reshape(g, shape=x_shape)
@@ -62,6 +67,11 @@ def transpose_shape(x: Shape, *, axes: tuple[int, ...] | None) -> Shape:
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"axes {axes} do not name each of the {len(x)} axes of shape {x} once")
     return tuple(x[place] for place in order)
+
+
+@transpose.batch_rule
+def transpose_batch(x: Any, *, axes: tuple[int, ...] | None) -> Any:
+    return transpose(x, axes=(0, *(place + 1 for place in _axis_order(axes, x.ndim - 1))))
 
 
 @transpose.vjp
@@ -104,6 +114,14 @@ def broadcast_to_shape(x: Shape, *, shape: Shape) -> Shape:
     return wanted
 
 
+@broadcast_to.batch_rule
+def broadcast_to_batch(x: Any, *, shape: Shape) -> Any:
+    size, *rest = x.shape
+    wanted = broadcast_to_shape(tuple(rest), shape=shape)
+    aligned = reshape(x, shape=(size, *(1,) * (len(wanted) - len(rest)), *rest))
+    return broadcast_to(aligned, shape=(size, *wanted))
+
+
 @broadcast_to.vjp
 def broadcast_to_vjp(g: Any, x_shape: Shape) -> Any:
     return sum_to(g, shape=x_shape)
@@ -133,6 +151,14 @@ def sum_to_shape(x: Shape, *, shape: Shape) -> Shape:
     if not _broadcasts(shape, x):
         raise ValueError(f"shape {x} cannot be summed to {shape}, because {shape} does not broadcast to it")
     return tuple(shape)
+
+
+@sum_to.batch_rule
+def sum_to_batch(x: Any, *, shape: Shape) -> Any:
+    added = x.ndim - 1 - len(shape)
+    flat = reshape(x, shape=(x.shape[0], math.prod(x.shape[1 : 1 + added]), *x.shape[1 + added :])) if added else x
+    summed = flat.sum(axis=1) if added else flat
+    return sum_to(summed, shape=(x.shape[0], *shape))
 
 
 @sum_to.vjp
