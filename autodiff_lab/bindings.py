@@ -70,7 +70,7 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
             continue
         elif kind in readings:
             return readings[kind](op, operands, attributes)
-        elif isinstance(operand, (list, tuple, np.generic, np.ndarray)):
+        elif isinstance(operand, (list, tuple, complex, np.generic, np.ndarray)):
             arrays[place] = real_array(operand)
             found = "cpu"
         else:
@@ -91,7 +91,7 @@ def as_operand(value: Any) -> Any:
     """
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "biuf":
         return value.item()
-    return real_array(value) if isinstance(value, (list, tuple, np.ndarray, np.generic)) else value
+    return real_array(value) if isinstance(value, (list, tuple, complex, np.ndarray, np.generic)) else value
 
 
 def real_array(value: Any) -> np.ndarray[Any, Any]:

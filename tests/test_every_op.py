@@ -306,6 +306,20 @@ def test_create_graph_gives_the_second_derivative_of_nested_grad(
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
+@EVERY_DIFFERENTIABLE_CALL
+def test_nothing_on_the_way_is_wider_than_single_precision(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    if attributes.get("dtype") == "float64":
+        return
+    f, values = of_flowing(op, operands, attributes)
+    singles = [np.asarray(value, np.float32) for value in values]
+    places = tuple(range(len(values)))
+    graph = ad.record(ad.value_and_grad(lambda *v: ops.sum(f(*v)), places), *singles)
+    wide = [node for node in graph if node.kind == "op" and node.dtype == np.float64]
+    assert not wide, graph.text()
+
+
 KINKS: list[tuple[Any, tuple[float, ...], tuple[float, ...]]] = [
     (ops.abs, (0.0,), (0.0,)),
     (ops.sign, (0.0,), (0.0,)),

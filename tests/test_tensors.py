@@ -106,6 +106,10 @@ def test_whole_numbers_are_refused_where_a_gradient_is_wanted_with_the_way_out()
         ad.tensor(["a"])
     with pytest.raises(TypeError, match="real numbers"):
         ad.tensor([1.0]) * np.array([1j])
+    with pytest.raises(TypeError, match="an operand has dtype complex128; ops take real numbers"):
+        ad.tensor([1.0], requires_grad=True) * 1j
+    with pytest.raises(TypeError, match="an operand has dtype complex128; ops take real numbers"):
+        ops.exp(1j)
 
 
 def test_casting_to_whole_numbers_stops_the_gradient() -> None:

@@ -29,7 +29,7 @@ def power_vjp_x(g: Any, x: Any, y: Any) -> Any:
 
 @power.vjp("y")
 def power_vjp_y(g: Any, x: Any, out: Any) -> Any:
-    return g * out * log(_base_with_logarithm(x))
+    return g * out * _logarithm_of_base(x)
 
 
 @power.jvp("x")
@@ -39,7 +39,7 @@ def power_jvp_x(dx: Any, x: Any, y: Any) -> Any:
 
 @power.jvp("y")
 def power_jvp_y(dy: Any, x: Any, out: Any) -> Any:
-    return dy * out * log(_base_with_logarithm(x))
+    return dy * out * _logarithm_of_base(x)
 
 
 def _one_less(y: Any) -> Any:
@@ -49,10 +49,12 @@ def _one_less(y: Any) -> Any:
     return where(y == 0, 1.0, y - 1)
 
 
-def _base_with_logarithm(x: Any) -> Any:
-    """x where it has a logarithm, 1 at 0 (so that 0ʸ · log gives 0, not 0 · −∞), NaN below."""
+def _logarithm_of_base(x: Any) -> Any:
+    """log x; 0 where x is 0 (so that 0ʸ · log gives 0, not 0 · −∞), NaN below. For a plain number again a plain number."""
+    if isinstance(x, (int, float)):
+        return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
     one = ones_like(x)  # a constant of x's dtype, so that no gradient and no float64 comes from the other branches
-    return where(x > 0, x, where(x == 0, one, math.nan * one))
+    return log(where(x > 0, x, where(x == 0, one, math.nan * one)))
 
 
 @power.samples
