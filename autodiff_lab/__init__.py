@@ -22,6 +22,7 @@ from .recording import graph_of, record
 from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
 from .tensors import Tensor, tensor
+from .trees import map_leaves
 
 __version__ = "0.1.0"
 
@@ -29,5 +30,6 @@ __all__ = [
     "AnomalyError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError",
     "RegistrationError", "Tensor", "anomaly_mode", "depth_first_order", "devices", "events", "grad", "gradcheck",
     "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen",
-    "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "map_leaves", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad",
+    "vjp",
 ]  # fmt: skip

@@ -188,6 +188,11 @@ def backward_phase() -> AbstractContextManager[Any]:
     return nullcontext() if context.get() is None else switched(phase="backward")
 
 
+def update_phase() -> AbstractContextManager[Any]:
+    """What is recorded inside the block belongs to the optimizer's update."""
+    return nullcontext() if context.get() is None else switched(phase="update")
+
+
 @contextmanager
 def listen(receiver: Receiver | None = None) -> Iterator[list[Event]]:
     """Hear every event that this thread tells inside the block.
@@ -210,7 +215,7 @@ def listen(receiver: Receiver | None = None) -> Iterator[list[Event]]:
 def name_scope(name: str) -> Iterator[None]:
     """Put the nodes that are recorded inside the block under ``name``; scopes nest as ``block1.attn``.
 
-    Outside of recording and listening this does nothing and costs nothing.
+    Outside of recording and listening this does nothing and costs nothing; nor does an empty name.
 
     >>> import autodiff_lab as ad
     >>> def f(x):
@@ -220,7 +225,7 @@ def name_scope(name: str) -> Iterator[None]:
     'layer1'
     """
     now = context.get()
-    if now is None:
+    if now is None or not name:
         yield
         return
     with switched(scope=f"{now.scope}.{name}" if now.scope else name):

@@ -250,12 +250,7 @@ def parameter_names(f: Callable[..., Any], count: int) -> list[str]:
 
 def leaf_names(name: str, structure: Structure) -> list[str]:
     """A name for each leaf of an argument: ``w``, ``params[0]``, ``params['bias']``."""
-    if structure.kind is None:
-        return [name]
-    keys = structure.keys or range(len(structure.parts))
-    return [
-        leaf for key, part in zip(keys, structure.parts, strict=True) for leaf in leaf_names(f"{name}[{key!r}]", part)
-    ]
+    return [name + "".join(f"[{key!r}]" for key in path) for path in structure.paths()]
 
 
 # ------------------------------------------------------------------------------------------- the graph of executed Tensors

@@ -24,6 +24,17 @@ class Structure:
         """
         return self._take(iter(leaves))
 
+    def paths(self, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """The keys and places on the way to each leaf, in order.
+
+        >>> flatten({"w": [1, 2], "b": 3})[1].paths()
+        [('w', 0), ('w', 1), ('b',)]
+        """
+        if self.kind is None:
+            return [before]
+        keys = self.keys or range(len(self.parts))
+        return [path for key, part in zip(keys, self.parts, strict=True) for path in part.paths((*before, key))]
+
     def _take(self, leaves: Iterator[Any]) -> Any:
         if self.kind is None:
             return next(leaves)
