@@ -91,8 +91,8 @@ def spirals(count: int = 300, arms: int = 3, noise: float = 0.1, *, seed: int) -
     """
     random = np.random.default_rng(seed)
     classes = np.arange(count) % arms
-    radius = np.sqrt(random.uniform(0.01, 1.0, count))
-    angle = 4.0 * radius + 2.0 * math.pi * classes / arms + noise * random.standard_normal(count)
+    radius = random.uniform(0.1, 1.0, count)
+    angle = 6.0 * radius + 2.0 * math.pi * classes / arms + noise * random.standard_normal(count)
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     return points.astype(np.float32), classes
 

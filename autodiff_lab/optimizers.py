@@ -165,7 +165,7 @@ def _for_each_parameter(formula: Callable[..., tuple[Any, ...]], parameters: Tre
 def _leaves_like(tree: Tree, structure: Structure) -> list[Any]:
     leaves, own_structure = flatten(tree)
     if own_structure != structure:
-        wanted, seen = _names(structure), _names(own_structure)
+        wanted, seen = ", ".join(_names(structure)), ", ".join(_names(own_structure)) or "nothing"
         raise ValueError(
             f"update: gradients and state must nest like the parameters, {wanted}, but one nests like {seen}; pass the "
             "gradients of all parameters, and the state that initial_state or the step before gave"
@@ -173,8 +173,9 @@ def _leaves_like(tree: Tree, structure: Structure) -> list[Any]:
     return leaves
 
 
-def _names(structure: Structure) -> str:
-    return ", ".join(".".join(map(str, path)) or "one array" for path in structure.paths()) or "nothing"
+def _names(structure: Structure) -> list[str]:
+    """Each parameter's name, as layer1.weight."""
+    return [".".join(map(str, path)) or "(one alone)" for path in structure.paths()]
 
 
 def _as_array(value: Any) -> Any:
@@ -199,7 +200,7 @@ class Optimizer:
 
     def __init__(self, parameters: Tree, rule: Rule) -> None:
         leaves, self._structure = flatten(parameters)
-        for name, leaf in zip(map(str, self._structure.paths()), leaves, strict=True):
+        for name, leaf in zip(_names(self._structure), leaves, strict=True):
             if not (isinstance(leaf, Tensor) and leaf.requires_grad and leaf.is_leaf):
                 raise TypeError(
                     f"Optimizer: parameter {name} must be a Tensor made with requires_grad=True, got {type(leaf).__name__}; "
@@ -229,11 +230,8 @@ class Optimizer:
         return self._structure.rebuild(parameter.data for parameter in self._parameters)
 
     def _gradients(self) -> list[Any]:
-        missing = [
-            ".".join(map(str, path))
-            for path, parameter in zip(self._structure.paths(), self._parameters, strict=True)
-            if parameter.grad is None
-        ]
+        names = _names(self._structure)
+        missing = [name for name, parameter in zip(names, self._parameters, strict=True) if parameter.grad is None]
         if missing:
             raise ValueError(
                 f"Optimizer.step: no gradient has reached {', '.join(missing)}; call backward() on a loss that depends on it, "

@@ -54,6 +54,14 @@ def test_nodes_bear_the_users_variable_names_scopes_and_lines() -> None:
         graph.node("z")
 
 
+def test_an_empty_scope_is_no_scope() -> None:
+    def f(x: Any) -> Any:
+        with ad.name_scope("outer"), ad.name_scope(""):
+            return x * 2.0
+
+    assert ad.record(f, 1.0).nodes[-1].scope == "outer"
+
+
 def test_names_follow_every_kind_of_assignment() -> None:
     def f(x: Any) -> Any:
         global _made_global
