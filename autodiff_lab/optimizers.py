@@ -118,13 +118,14 @@ class Adam:
         """One step against the running mean of the gradients, in units of their running size."""
         with events.update_phase():
             step = state["step"] + 1
-            mean_weight, square_weight = _weight_so_far(self.beta1, step), _weight_so_far(self.beta2, step)
+            so_far = _weight_so_far(self.beta1, step), _weight_so_far(self.beta2, step)
+            weights = {dtype: [ops.astype(weight, dtype) for weight in so_far] for dtype in _dtypes(gradients)}
 
             def adam(parameter: Any, gradient: Any, mean: Any, square: Any) -> tuple[Any, Any, Any]:
                 mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
                 square = self.beta2 * square + (1.0 - self.beta2) * (gradient * gradient)
-                unbiased_mean = mean / _in_dtype_of(gradient, mean_weight)
-                unbiased_square = square / _in_dtype_of(gradient, square_weight)
+                mean_weight, square_weight = weights[gradient.dtype]
+                unbiased_mean, unbiased_square = mean / mean_weight, square / square_weight
                 updated = parameter - self.learning_rate * unbiased_mean / (ops.sqrt(unbiased_square) + self.eps)
                 return updated, mean, square
 
@@ -137,8 +138,9 @@ def _weight_so_far(beta: float, step: Any) -> Any:
     return -ops.expm1(step * (math.log(beta) if beta else -math.inf))
 
 
-def _in_dtype_of(array: Any, weight: Any) -> Any:
-    return weight if array.dtype == weight.dtype else ops.astype(weight, dtype=array.dtype)
+def _dtypes(tree: Tree) -> list[Any]:
+    """Each dtype once."""
+    return list(dict.fromkeys(_as_array(leaf).dtype for leaf in flatten(tree)[0]))
 
 
 def _check_numbers(rule: str, learning_rate: float, **fractions: float) -> None:

@@ -35,10 +35,11 @@ class MLP(Layer):
 
     def forward(self, x: Any) -> Any:
         """One layer after the other."""
-        *hidden, last = self.parts.values()
-        for layer in hidden:
-            x = self.activation(layer(x))
-        return last(x)
+        *before, last = self.parts.values()
+        hidden = x
+        for layer in before:
+            hidden = self.activation(layer(hidden))
+        return last(hidden)
 
 
 class CNN(Layer):
@@ -66,9 +67,10 @@ class CNN(Layer):
 
     def forward(self, x: Any) -> Any:
         """Find small patterns, then patterns of them, then classes."""
+        hidden = x
         for conv in (self.conv1, self.conv2):
-            x = ops.max_pool2d(ops.relu(conv(x)), 2)
-        return self.head(x.reshape((x.shape[0], -1)))
+            hidden = ops.max_pool2d(ops.relu(conv(hidden)), 2)
+        return self.head(hidden.reshape((x.shape[0], -1)))
 
 
 def _gelu(x: Any) -> Any:
@@ -100,8 +102,8 @@ class TransformerBlock(Layer):
 
     def forward(self, x: Any) -> Any:
         """Both halves add to x, so that gradients have a short way back."""
-        x = x + self.attn(self.attn_norm(x))
-        return x + self.mlp(self.mlp_norm(x))
+        attended = x + self.attn(self.attn_norm(x))
+        return attended + self.mlp(self.mlp_norm(attended))
 
 
 class TransformerLM(Layer):
@@ -143,7 +145,7 @@ class TransformerLM(Layer):
             raise ValueError(
                 f"TransformerLM: got {count} tokens, but its context is {self.context}; cut the text or raise context"
             )
-        x = self.token(x) + self.place(np.arange(count))
+        hidden = self.token(x) + self.place(np.arange(count))
         for name in self.block_names:
-            x = getattr(self, name)(x)
-        return self.head(self.norm(x))
+            hidden = getattr(self, name)(hidden)
+        return self.head(self.norm(hidden))
