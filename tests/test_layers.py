@@ -146,15 +146,33 @@ def test_only_causal_attention_is_blind_to_later_tokens(causal: bool) -> None:
     assert moved.tolist() == ([False, False, True, True] if causal else [True] * 4)
 
 
-def test_attention_with_one_head_is_the_formula() -> None:
-    layer, x = Attention(4, 1, causal=False, seed=0), normal(1, 3, 4)
-    p = layer.values()
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_attention_is_the_formula_head_by_head(heads: int) -> None:
+    layer, x = Attention(4, heads, causal=False, seed=0), normal(1, 3, 4)
+    p, width = layer.values(), 4 // heads
     query, key, value = (x[0] @ p[name]["weight"] + p[name]["bias"] for name in ("query", "key", "value"))
-    weights = np.exp(query @ key.T / 2.0)  # √width is 2
-    mixed = weights / weights.sum(axis=1, keepdims=True) @ value
-    np.testing.assert_allclose(
-        layer(x).numpy()[0], mixed @ p["project"]["weight"] + p["project"]["bias"], rtol=1e-4, atol=1e-5
-    )
+    mixed = []
+    for head in range(heads):
+        own = slice(head * width, (head + 1) * width)
+        weights = np.exp(query[:, own] @ key[:, own].T / np.sqrt(width))
+        mixed.append(weights / weights.sum(axis=1, keepdims=True) @ value[:, own])
+    expected = np.concatenate(mixed, axis=1) @ p["project"]["weight"] + p["project"]["bias"]
+    np.testing.assert_allclose(layer(x).numpy()[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_perceptron_is_the_formula() -> None:
+    layer, x = MLP(3, 8, 5, 2, seed=0), normal(4, 3)
+    w1, w2, w3 = (layer.values()[f"layer{number}"]["weight"] for number in (1, 2, 3))
+    expected = np.maximum(np.maximum(x @ w1, 0) @ w2, 0) @ w3  # biases start at 0
+    np.testing.assert_allclose(layer(x).numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_block_whose_halves_give_nothing_is_the_identity() -> None:
+    block, x = TransformerBlock(4, 2, seed=0), normal(1, 3, 4)
+    values = block.values()
+    values["attn"]["project"] = ad.map_leaves(np.zeros_like, values["attn"]["project"])
+    values["mlp"]["layer2"] = ad.map_leaves(np.zeros_like, values["mlp"]["layer2"])
+    np.testing.assert_array_equal(block.with_parameters(values)(x), x)
 
 
 def test_a_new_language_model_finds_all_tokens_about_equally_likely() -> None:
