@@ -82,7 +82,7 @@ class SGD:
             if not self.momentum:
                 (updated,) = _for_each_parameter(plain, parameters, gradients)
                 return updated, state
-            updated, velocity = _for_each_parameter(with_momentum, parameters, gradients, state["velocity"])
+            updated, velocity = _for_each_parameter(with_momentum, parameters, gradients, _kept(state, "velocity"))
             return updated, {"velocity": velocity}
 
 
@@ -117,7 +117,7 @@ class Adam:
     def update(self, parameters: Tree, gradients: Tree, state: State) -> tuple[Tree, State]:
         """One step against the running mean of the gradients, in units of their running size."""
         with events.update_phase():
-            step = state["step"] + 1
+            step = _kept(state, "step") + 1
             so_far = _weight_so_far(self.beta1, step), _weight_so_far(self.beta2, step)
             weights = {dtype: [ops.astype(weight, dtype) for weight in so_far] for dtype in _dtypes(gradients)}
 
@@ -129,7 +129,8 @@ class Adam:
                 updated = parameter - self.learning_rate * unbiased_mean / (ops.sqrt(unbiased_square) + self.eps)
                 return updated, mean, square
 
-            updated, mean, square = _for_each_parameter(adam, parameters, gradients, state["mean"], state["square"])
+            before = _kept(state, "mean"), _kept(state, "square")
+            updated, mean, square = _for_each_parameter(adam, parameters, gradients, *before)
             return updated, {"step": step, "mean": mean, "square": square}
 
 
@@ -149,6 +150,12 @@ def _check_numbers(rule: str, learning_rate: float, **fractions: float) -> None:
     for name, value in fractions.items():
         if not 0 <= value < 1:
             raise ValueError(f"{rule}: {name} must be at least 0 and below 1, got {value}")
+
+
+def _kept(state: State, name: str) -> Any:
+    if not isinstance(state, dict) or name not in state:
+        raise ValueError(f"update: the state has no {name!r}; begin with initial_state(parameters) of the same rule")
+    return state[name]
 
 
 def _for_each_parameter(formula: Callable[..., tuple[Any, ...]], parameters: Tree, *others: Tree) -> list[Tree]:

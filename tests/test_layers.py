@@ -263,5 +263,7 @@ def test_sizes_that_cannot_work_are_refused_when_the_layer_is_made_or_called() -
         MLP(3, seed=0)
     with pytest.raises(ValueError, match="got 9 tokens, but its context is 8"):
         TransformerLM(5, context=8, seed=0)(np.zeros((1, 9), np.int64))
+    with pytest.raises(ValueError, match="Layer: 'parts' means something else"):
+        Layer(parts=np.ones(1))
     with pytest.raises(NotImplementedError, match="define forward"):
         Layer()(1.0)

@@ -207,6 +207,19 @@ def test_gradients_that_nest_otherwise_are_refused(rule: Any) -> None:
         rule.update({}, {}, rule.initial_state({}))
 
 
+@pytest.mark.parametrize(("rule", "missing"), [(RULES["momentum"], "velocity"), (RULES["adam"], "step")])
+def test_a_state_that_is_not_the_rules_own_is_refused(rule: Any, missing: str) -> None:
+    for state in ({}, None, {"something": 1}):
+        with pytest.raises(ValueError, match=f"the state has no '{missing}'; begin with initial_state"):
+            rule.update({"w": np.ones(1)}, {"w": np.ones(1)}, state)
+
+
+@EACH_RULE
+def test_a_plain_number_is_a_parameter_too(rule: Any) -> None:
+    updated, _ = rule.update({"w": 2.0}, {"w": 3.0}, rule.initial_state({"w": 2.0}))
+    assert float(updated["w"]) < 2.0
+
+
 def test_numbers_outside_their_range_are_refused() -> None:
     with pytest.raises(ValueError, match="SGD: learning_rate must be above 0, got 0"):
         SGD(0)

@@ -41,6 +41,10 @@ class Layer:
     def __init__(self, **parts: Any) -> None:
         self.part_names = tuple(parts)
         for name, part in parts.items():
+            if hasattr(type(self), name):
+                raise ValueError(
+                    f"{type(self).__name__}: {name!r} means something else in every layer; rename this part"
+                )
             placed = part._placed(name) if isinstance(part, Layer) else tensor(part, requires_grad=True, name=name)
             setattr(self, name, placed)
 
