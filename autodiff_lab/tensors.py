@@ -170,9 +170,11 @@ class Tensor:
                 "data: only a leaf can be given new data; this Tensor is the result of an op. Use detach()."
             )
         old = self._data
-        value = backend.asarray(
-            new._data if isinstance(new, Tensor) else new, dtype=old.dtype, device=self.device, copy=True
-        )
+        value = new._data if type(new) is Tensor else new
+        if type(value) is np.ndarray and type(old) is np.ndarray and value.dtype == old.dtype:
+            value = value.copy()
+        else:
+            value = backend.asarray(value, dtype=old.dtype, device=self.device, copy=True)
         if value.shape != old.shape:
             raise ValueError(f"data: expected shape {old.shape}, got {value.shape}; make a new tensor for a new shape")
         self._data = value
