@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from autodiff_exercises import check, sandbox
 from autodiff_exercises.checking import examine
-from autodiff_exercises.exercise import Exercise
+from autodiff_exercises.exercise import LESSON_NAMES, Exercise
 from autodiff_exercises.outcomes import Outcome
 from autodiff_exercises.registry import EXERCISES, LESSONS
+from autodiff_exercises.sameness import same
 
 from tests.notebook_cell import defined
 
@@ -75,7 +76,7 @@ def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> No
         for function, _name in exercise.wrong
     }
     for (one, here), (other, there) in itertools.combinations(results.items(), 2):
-        assert here != there, f"{one} and {other} do the same"
+        assert not same(here, there), f"{one} and {other} do the same"
 
 
 @every_exercise
@@ -91,7 +92,8 @@ def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise)
 def test_a_refusal_shows_an_input_that_fails_and_no_right_answer(exercise: Exercise) -> None:
     function, _name = exercise.wrong[0]
     found = examine(exercise, function, 0)
-    arguments = eval(f"({found.example[len(exercise.name) + 1 : -1]},)")
+    typed_in_the_notebook = {**exercise.cases.__globals__, **LESSON_NAMES}
+    arguments = eval(f"({found.example[len(exercise.name) + 1 : -1]},)", typed_in_the_notebook)
     returned = function(*arguments)
     assert not exercise.accepts(returned, *arguments)
     assert repr(exercise.solution(*arguments)) not in f"{found!r} {found._repr_html_()}"

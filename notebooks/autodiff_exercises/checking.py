@@ -8,6 +8,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from . import progress_file
 from .exercise import Case, Exercise, Wrong
 from .outcomes import Outcome
@@ -16,7 +18,17 @@ from .sandbox import Run, run
 from .worker import Failure
 
 VISIBLE_SEED = 0
-SHOWN = reprlib.Repr()
+
+
+class _Shown(reprlib.Repr):
+    """Values short enough to read; an array with its shape and dtype."""
+
+    def repr_ndarray(self, array: np.ndarray, level: int) -> str:
+        numbers = np.array2string(array, precision=5, separator=", ", threshold=40)
+        return f"an array of shape {array.shape} and dtype {array.dtype}:\n{numbers}"
+
+
+SHOWN = _Shown()
 SHOWN.maxlist = SHOWN.maxtuple = 12
 
 
@@ -56,7 +68,9 @@ def judged(exercise: Exercise, cases: Sequence[Case], done: Run) -> Outcome:
     pairs = list(zip(cases, done.attempts, strict=False))
     if pairs and _is_stub(pairs[0][1].failure):
         return Outcome(exercise.name, "not attempted", message="Write the function, then run its cell and this one.")
-    checks, notes = _by_check(exercise, cases, done), (done.note,) if done.note else ()
+    checks = _by_check(exercise, cases, done)
+    tally = exercise.tally([(case, exercise.is_right(case, attempt)) for case, attempt in pairs])
+    notes = tuple(note for note in (tally, done.note) if note)
     wrong = [Wrong(case, attempt) for case, attempt in pairs if not exercise.is_right(case, attempt)]
     if wrong:
         belief, call = exercise.misconception(wrong), _call(exercise, wrong[0].case)

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import numpy as np
+
+import autodiff_lab as ad
+
 from .worker import Attempt, NotPlain
+
+# What a lesson's notebook has imported; functions that an expression defines belong to the notebook.
+LESSON_NAMES: dict[str, Any] = {"__name__": "__main__", "np": np, "ad": ad, "ops": ad.ops}
 
 BEGIN, END = "    ### BEGIN SOLUTION", "    ### END SOLUTION"
 
@@ -24,13 +31,17 @@ class Case:
     expression: str  # the arguments as a student can type them
 
 
-def case(check: str, expression: str) -> Case:
+def case(check: str, expression: str, **names: Any) -> Case:
     """The case whose arguments are what the expression says.
+
+    The expression may use what every lesson imports, ``np``, ``ad`` and ``ops``, and the ``names`` given here.
 
     >>> case("two numbers", "1, [2]").arguments
     (1, [2])
+    >>> case("a function and an array", "lambda x: x * x, np.ones(2)").arguments[1]
+    array([1., 1.])
     """
-    return Case(check, eval(f"({expression},)"), expression)
+    return Case(check, eval(f"({expression},)", {**LESSON_NAMES, **names}), expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,7 @@ class Exercise:
     cases: Callable[[Random, bool], Iterable[Case]]
     accepts: Callable[..., bool]  # (answer, *arguments)
     seconds: float = 5.0
+    tally: Callable[[Sequence[tuple[Case, bool]]], str] = lambda results: ""  # a note on which cases were right
 
     @property
     def name(self) -> str:

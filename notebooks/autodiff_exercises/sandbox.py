@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import pickle
 import re
 import signal
 import subprocess
@@ -66,7 +65,7 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
 def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float, file: str) -> Run:
     process, late = _take(), False
     try:
-        written, complaint = process.communicate(pickle.dumps((pickled, list(cases), seconds)), seconds + GRACE)
+        written, complaint = process.communicate(cloudpickle.dumps((pickled, list(cases), seconds)), seconds + GRACE)
     except subprocess.TimeoutExpired:
         _kill(process)
         written, complaint = _remains(process)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+from .sameness import same
+
 MEMORY = 2 * 2**30  # bytes of address space: a list that grows for ever ends as MemoryError. Enforced on Linux only
 CALLS_INSIDE_EACH_OTHER = 1000  # Python's usual recursion limit, whatever the notebook has set
 
@@ -62,7 +64,7 @@ def attempt(function: Callable[..., Any], number: int, arguments: tuple[Any, ...
             answer = function(*given)
     except BaseException as error:
         return Attempt(number, failure=_failure(function, error))
-    return Attempt(number, answer, changed_arguments=bool(given != arguments))
+    return Attempt(number, answer, changed_arguments=not same(given, arguments))
 
 
 def _failure(function: Callable[..., Any], error: BaseException) -> Failure:
