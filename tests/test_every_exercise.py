@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from autodiff_exercises import check, sandbox
 from autodiff_exercises.checking import examine
-from autodiff_exercises.exercise import LESSON_NAMES, Exercise
+from autodiff_exercises.exercise import Exercise
 from autodiff_exercises.outcomes import Outcome
 from autodiff_exercises.registry import EXERCISES, LESSONS
 from autodiff_exercises.sameness import same
@@ -72,7 +72,7 @@ def test_misconceptions_have_messages_of_their_own(exercise: Exercise) -> None:
 def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> None:
     cases = list(exercise.cases(Random(0), False))
     results = {
-        function.__name__: sandbox.run(function, [one.arguments for one in cases]).attempts
+        function.__name__: sandbox.run(function, [exercise.arguments(one, function) for one in cases]).attempts
         for function, _name in exercise.wrong
     }
     for (one, here), (other, there) in itertools.combinations(results.items(), 2):
@@ -83,7 +83,7 @@ def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> No
 def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise) -> None:
     said = [one.message for one in exercise.misconceptions]
     cases = list(exercise.cases(Random(0), False))
-    attempts = sandbox.run(exercise.solution, [case.arguments for case in cases]).attempts
+    attempts = sandbox.run(exercise.solution, [exercise.arguments(case, exercise.solution) for case in cases]).attempts
     for case, attempt in zip(cases, attempts, strict=True):
         assert not any(case.expression in text or repr(attempt.answer) in text for text in said)
 
@@ -92,11 +92,12 @@ def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise)
 def test_a_refusal_shows_an_input_that_fails_and_no_right_answer(exercise: Exercise) -> None:
     function, _name = exercise.wrong[0]
     found = examine(exercise, function, 0)
-    typed_in_the_notebook = {**exercise.cases.__globals__, **LESSON_NAMES}
-    arguments = eval(f"({found.example[len(exercise.name) + 1 : -1]},)", typed_in_the_notebook)
-    returned = function(*arguments)
-    assert not exercise.accepts(returned, *arguments)
-    assert repr(exercise.solution(*arguments)) not in f"{found!r} {found._repr_html_()}"
+    shown = found.example[len(exercise.name) + 1 : -1]
+    case = next(one for one in exercise.cases(Random(0), False) if one.expression == shown)
+    returned = function(*exercise.arguments(case, function))
+    assert not exercise.accepts(returned, *case.arguments)
+    right = exercise.solution(*exercise.arguments(case, exercise.solution))
+    assert repr(right) not in f"{found!r} {found._repr_html_()}"
 
 
 @every_exercise

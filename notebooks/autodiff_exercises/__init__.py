@@ -2,5 +2,6 @@
 
 from .checking import check
 from .guidance import hint, progress, solution
+from .limits import limited
 
-__all__ = ["check", "hint", "progress", "solution"]
+__all__ = ["check", "hint", "limited", "progress", "solution"]

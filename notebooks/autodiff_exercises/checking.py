@@ -58,7 +58,7 @@ def check(
 def examine(exercise: Exercise, function: Callable[..., Any], seed: int, marking: bool = False) -> Outcome:
     """What a function is worth on the cases of one seed; nothing is remembered."""
     cases = list(exercise.cases(Random(seed), marking))
-    done = run(function, [one.arguments for one in cases], exercise.seconds)
+    done = run(function, [exercise.arguments(one, function) for one in cases], exercise.seconds)
     found = judged(exercise, cases, done)
     return replace(found, example="", returned="", marking=True) if marking else found
 

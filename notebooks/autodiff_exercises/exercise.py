@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -29,19 +29,30 @@ class Case:
     check: str  # what is looked at: "a value used twice"
     arguments: tuple[Any, ...]
     expression: str  # the arguments as a student can type them
+    names: Mapping[str, Any] = field(default_factory=dict)  # what the expression uses beside what a lesson imports
+
+    def evaluated_with(self, **names: Any) -> tuple[Any, ...]:
+        """The arguments where names of the expression mean something else."""
+        return _evaluated(self.expression, {**self.names, **names})
 
 
 def case(check: str, expression: str, **names: Any) -> Case:
     """The case whose arguments are what the expression says.
 
-    The expression may use what every lesson imports, ``np``, ``ad`` and ``ops``, and the ``names`` given here.
+    The expression may use what every lesson imports, ``np``, ``ad`` and ``ops``, and the ``names`` given here. Where one of
+    them is the exercise's own name, the student's function takes its place in the call: so it is called inside itself.
 
     >>> case("two numbers", "1, [2]").arguments
     (1, [2])
     >>> case("a function and an array", "lambda x: x * x, np.ones(2)").arguments[1]
     array([1., 1.])
     """
-    return Case(check, eval(f"({expression},)", {**LESSON_NAMES, **names}), expression)
+    return Case(check, _evaluated(expression, names), expression, names)
+
+
+def _evaluated(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    arguments: tuple[Any, ...] = eval(f"({expression},)", {**LESSON_NAMES, **names})
+    return arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,10 @@ class Exercise:
     def name(self) -> str:
         """The name of the function that the student writes."""
         return self.solution.__name__
+
+    def arguments(self, case: Case, function: Callable[..., Any]) -> tuple[Any, ...]:
+        """The arguments that this function is called with: where they use the exercise's name, they use the function."""
+        return case.evaluated_with(**{self.name: function}) if self.name in case.names else case.arguments
 
     def is_right(self, case: Case, attempt: Attempt) -> bool:
         """Whether this attempt answered, left its arguments as they were, and has the property."""

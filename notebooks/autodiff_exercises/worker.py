@@ -19,7 +19,9 @@ from typing import Any, BinaryIO
 
 from .sameness import same
 
-MEMORY = 2 * 2**30  # bytes of address space: a list that grows for ever ends as MemoryError. Enforced on Linux only
+MEMORY = (
+    2 * 2**30
+)  # bytes that a function may add: a list that grows for ever ends as MemoryError. Enforced on Linux only
 CALLS_INSIDE_EACH_OTHER = 1000  # Python's usual recursion limit, whatever the notebook has set
 
 
@@ -140,12 +142,15 @@ def _end() -> None:
 
 
 def _limit_memory() -> None:
+    """Limit what may be added to the address space, of which the threads of NumPy's BLAS alone may hold gigabytes."""
     if sys.platform == "linux":
         import resource
 
+        with open("/proc/self/statm") as sizes:
+            limit = int(sizes.read().split()[0]) * resource.getpagesize() + MEMORY
         _soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or hard > MEMORY:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+        if hard == resource.RLIM_INFINITY or hard > limit:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _send(stream: BinaryIO, one: Attempt) -> None:
