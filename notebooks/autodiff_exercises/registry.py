@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from . import computation_graph
+from . import computation_graph, tracing
 from .exercise import Exercise
 
-LESSONS = (computation_graph,)
+LESSONS = (computation_graph, tracing)
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
 
 

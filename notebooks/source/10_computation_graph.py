@@ -10,6 +10,7 @@
 #
 # * read the *computation graph* (计算图) of a program: its nodes and its edges,
 # * say why a graph is not a tree, and why that matters,
+# * record a program with a *tracer* of your own,
 # * put a graph into a *topological order* (拓扑序), with code of your own,
 # * follow a gradient backwards through the graph, contribution by contribution,
 # * find the faults of a small engine that looks right.
@@ -110,6 +111,30 @@ print(len(graph), "nodes in the graph,", f"{copies:,}", "if it were a tree")
 # %% [markdown]
 # 21 against two million. Real networks share values everywhere: each weight, each skip connection, each normalised
 # activation. Whoever walks a graph as if it were a tree never comes to an end.
+
+# %% [markdown]
+# How can a framework see all this, when it is only handed a function? It calls the function on *stand-ins* (占位对象):
+# objects whose operators do not compute, but write down a line and give back another stand-in. Such a recorder is called
+# a *tracer*. In Python, `a * b` calls the method `__mul__` of `a`:
+
+
+# %%
+class Talking:
+    def __mul__(self, other):
+        print("somebody multiplied me")
+        return Talking()
+
+
+result = (lambda x: x * x * x)(Talking())
+
+# %% [markdown]
+# The program ran, and no number was ever there. **Exercise: a tracer.** Make the stand-ins write a graph.
+
+# %% exercise="trace"
+
+# %% [markdown]
+# The check compares your graph with the lab's own recording of the same program. Names are free: what has to agree is
+# which node uses which.
 
 # %% [markdown]
 # ## 3 An order to run it in
@@ -477,7 +502,7 @@ for program in (chain, skipping):
 #
 # ## Exercises
 #
-# 1. *Topological order*: section 4, checked.
+# 1. *A tracer*: section 2, checked. *Topological order*: section 4, checked.
 # 2. On paper: draw the graph of `(x + y) * (x + y)`, written in one line as here. How many additions does the framework
 #    record? Then record it. What would you write to have only one?
 # 3. On paper: how many topological orders does the diamond of section 2 have? Look at its constants, too.
