@@ -113,8 +113,8 @@ class Exercise:
         return self.solution.__name__
 
     def arguments(self, case: Case, function: Callable[..., Any]) -> tuple[Any, ...]:
-        """The arguments that this function is called with: where they use the exercise's name, they use the function."""
-        return case.evaluated_with(**{self.name: function}) if self.name in case.names else case.arguments
+        """Fresh arguments to call this function with: where they use the exercise's name, they use the function."""
+        return case.evaluated_with(**({self.name: function} if self.name in case.names else {}))
 
     def is_right(self, case: Case, attempt: Attempt) -> bool:
         """Whether this attempt answered, left its arguments as they were, and has the property."""

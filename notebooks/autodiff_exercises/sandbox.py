@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -41,11 +42,11 @@ def run(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], seconds:
     [2, 0]
     """
     try:
-        pickled = cloudpickle.dumps(function)
+        pickled = cloudpickle.dumps((function, list(cases)))  # together: an argument may use the function itself
     except Exception as error:
         return _run_here(function, cases, error)
     code = getattr(function, "__code__", None)
-    return _run_there(pickled, cases, seconds, code.co_filename if code else "")
+    return _run_there(pickled, len(cases), seconds, code.co_filename if code else "")
 
 
 def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], error: Exception) -> Run:
@@ -62,10 +63,10 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
     return Run(tuple(attempts), note=note)
 
 
-def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float, file: str) -> Run:
+def _run_there(pickled: bytes, count: int, seconds: float, file: str) -> Run:
     process, late = _take(), False
     try:
-        written, complaint = process.communicate(cloudpickle.dumps((pickled, list(cases), seconds)), seconds + GRACE)
+        written, complaint = process.communicate(pickle.dumps((pickled, seconds)), seconds + GRACE)
     except subprocess.TimeoutExpired:
         _kill(process)
         written, complaint = _remains(process)
@@ -79,7 +80,7 @@ def _run_there(pickled: bytes, cases: Sequence[tuple[Any, ...]], seconds: float,
     attempts = tuple(received(written))
     if attempts and attempts[-1].number < 0:
         return Run((), f"your function could not be loaded in the process for checks ({attempts[-1].failure})")
-    if len(attempts) == len(cases):
+    if len(attempts) == count:
         return Run(attempts)
     words = complaint.decode(errors="replace")
     if late or words.startswith("Timeout"):  # the watchdog inside says where; the one here is for when it cannot

@@ -103,7 +103,7 @@ def _quiet() -> Iterator[None]:
 def serve() -> None:
     """Take one job from standard input, write one frame for each case to standard output, and end.
 
-    A job is a pickled ``(function, cases, seconds)``, the function pickled once more inside it. The student's code sees
+    A job is a pickled ``(work, seconds)``, where the work is ``(function, cases)`` pickled once more. The student's code sees
     other standard streams, so nothing that it prints reaches the frames. A watchdog in C tells on standard error where
     the code was after ``seconds`` and ends the process, also when the notebook is gone or the code never gives up the
     interpreter.
@@ -114,19 +114,19 @@ def serve() -> None:
         os.dup2(nowhere, stream)
     job = jobs.read()
     if job:
-        pickled, cases, seconds = pickle.loads(job)
+        pickled, seconds = pickle.loads(job)
         faulthandler.enable(complaints)
         faulthandler.dump_traceback_later(seconds, exit=True, file=complaints)
         _limit_memory()
         sys.setrecursionlimit(CALLS_INSIDE_EACH_OTHER)
-        for one in _attempts(pickled, cases):
+        for one in _attempts(pickled):
             _send(answers, one)
     _end()
 
 
-def _attempts(pickled: bytes, cases: list[tuple[Any, ...]]) -> Iterator[Attempt]:
+def _attempts(pickled: bytes) -> Iterator[Attempt]:
     try:
-        function = pickle.loads(pickled)
+        function, cases = pickle.loads(pickled)
     except Exception as error:
         yield Attempt(-1, failure=Failure(type(error).__name__, str(error)[:200]))
         return
