@@ -23,6 +23,7 @@ from tests.drawn_graphs import FUNCTIONS, GRAPHS, HOSTILE, chain, mlp_arguments,
 OF_GRAPHS: dict[str, Callable[[Graph], View]] = {
     "graph": aw.GraphView,
     "graph, collapsed": lambda graph: aw.GraphView(graph, collapse=scopes_of(aw.GraphView(graph).graph)),
+    "graph, placed by Graphviz": partial(aw.GraphView, layout="graphviz"),
     "depth first": aw.TopologicalOrderView,
     "kahn": lambda graph: aw.TopologicalOrderView(graph, "kahn"),
 }

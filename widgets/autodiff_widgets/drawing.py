@@ -12,7 +12,7 @@ from autodiff_lab.graph import Graph, Node
 from . import shapes
 from .captions import counted
 from .collapsing import collapsed, first_nodes
-from .layout import Layout, place
+from .layout import Engine, Layout, place
 from .scene import Change, Pane, State
 from .shapes import Text
 from .values import bytes_text
@@ -93,7 +93,8 @@ class Drawing:
     elements: Mapping[int, str]  # id of a node of the whole graph -> the element that stands for it
     lines: Mapping[tuple[int, int, int], str]  # (source, consumer, argument) of the whole graph -> the edge's element
     boxes: Mapping[str, Node]  # element -> the node that stands for a collapsed scope
-    note: str  # what is not drawn, or nothing
+    scopes: frozenset[str]  # whose bands are drawn
+    note: str  # what a reader must know: what is not drawn, or why it is drawn otherwise
 
     def node(self, node: int, state: State | None, **texts: str) -> tuple[Change, ...]:
         """The change of a node's element; none where it is not drawn, no texts where it stands for several nodes."""
@@ -114,11 +115,12 @@ def draw(
     lines: Callable[[Node], Sequence[Text]] = node_lines,
     collapse: Collection[str] = (),
     badge: str | None = None,
+    engine: Engine = "ladder",
 ) -> Drawing:
     """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
 
     A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note
-    says so.
+    says so. ``engine`` says how ``layout.place`` places it.
     """
     small, stands_for = collapsed(graph, collapse)
     note = ""
@@ -131,7 +133,9 @@ def draw(
         small,
         lambda node: max(NARROWEST, shapes.lines_width(texts[node.id]) + (40 if node.kind == "input" else 26)),
         height,
+        engine,
     )
+    note = " ".join(filter(None, [note, layout.notice]))
     pane = Pane(_svg(small, layout, texts, badge, note), label)
     elements = {old: _key(small.nodes[new]) for old, new in stands_for.items() if new < len(small)}
     edges = {
@@ -141,7 +145,7 @@ def draw(
         if (key := _edge_between(small, stands_for[source], stands_for[node.id], argument))
     }
     boxes = {_key(node): node for node in small if "collapsed" in node.attributes}
-    return Drawing(pane, elements, edges, boxes, note)
+    return Drawing(pane, elements, edges, boxes, frozenset(band.scope for band in layout.bands), note)
 
 
 def _key(node: Node) -> str:
@@ -168,7 +172,7 @@ def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: s
         kept = (
             f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
         )
-        parts.append(shapes.edge(key, line.points, f"edge {line.way}", kept))
+        parts.append(shapes.edge(key, line.points, f"edge {line.way}", kept, line.curved))
     for node, box in zip(small, layout.boxes, strict=True):
         css = f"{node.phase} {'op collapsed' if 'collapsed' in node.attributes else node.kind}"
         title = node_label(node, longest=10**6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from autodiff_lab.graph import Graph, Node
 
@@ -20,10 +20,12 @@ def graph_facts(graph: Graph) -> dict[str, Rows]:
     return {key_of(node): _node_facts(node, graph) for node in graph}
 
 
-def scope_facts(graph: Graph) -> dict[str, Rows]:
-    """The facts of every scope, by element."""
+def scope_facts(graph: Graph, drawn: Collection[str]) -> dict[str, Rows]:
+    """The facts of every scope whose band is drawn, by element."""
     inside = {
-        scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")] for scope in scopes_of(graph)
+        scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")]
+        for scope in scopes_of(graph)
+        if scope in drawn
     }
     note = ("click", "draws it as one box, while the kernel runs")
     return {scope_key(scope): (("scope", scope), ("nodes", str(len(nodes))), note) for scope, nodes in inside.items()}

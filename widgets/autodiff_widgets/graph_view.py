@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, cast
 
 import traitlets
 
@@ -13,6 +13,7 @@ from .captions import Names, counted, node_caption
 from .collapsing import scopes_of
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
+from .layout import Engine
 from .scene import Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
@@ -26,9 +27,12 @@ class GraphView(View):
     Args:
         subject: a Graph, as from ``ad.record``, or a Tensor that was computed from Tensors with ``requires_grad=True``.
         collapse: scopes that are drawn as one box.
+        layout: ``"ladder"``, or ``"graphviz"`` for a general graph (without bands for scopes). What is not text is the
+            layout of the widget itself, as of every widget.
 
     Raises:
-        TypeError, ValueError: ``subject`` has no graph, or ``collapse`` names a scope that it does not have.
+        TypeError, ValueError: ``subject`` has no graph, ``collapse`` names a scope that it does not have, or ``layout`` is
+            unknown.
 
     >>> import autodiff_lab as ad
     >>> GraphView(ad.record(lambda x, w: x * w, 2.0, 3.0))
@@ -40,10 +44,13 @@ class GraphView(View):
       4. All 3 nodes are there.
     """
 
-    def __init__(self, subject: Any, collapse: Collection[str] = (), **traits: Any) -> None:
+    def __init__(self, subject: Any, collapse: Collection[str] = (), layout: Any = "ladder", **traits: Any) -> None:
         self.graph = graph_from(subject, "GraphView")
         self._collapse = frozenset(_known_scopes(self.graph, collapse))
-        super().__init__(graph_scene(self.graph, self._collapse), **traits)
+        self._engine = cast(Engine, layout if isinstance(layout, str) else "ladder")
+        if not isinstance(layout, str):
+            traits["layout"] = layout
+        super().__init__(graph_scene(self.graph, self._collapse, self._engine), **traits)
 
     @property
     def collapsed(self) -> tuple[str, ...]:
@@ -53,7 +60,7 @@ class GraphView(View):
     @collapsed.setter
     def collapsed(self, scopes: Collection[str]) -> None:
         self._collapse = frozenset(_known_scopes(self.graph, scopes))
-        self.scene = graph_scene(self.graph, self._collapse)
+        self.scene = graph_scene(self.graph, self._collapse, self._engine)
 
     @traitlets.observe("selected")
     def _toggle_scope(self, change: dict[str, Any]) -> None:
@@ -65,9 +72,9 @@ class GraphView(View):
             self.collapsed = tuple((self._collapse - opened) | closed)
 
 
-def graph_scene(graph: Graph, collapse: Collection[str] = ()) -> Scene:
+def graph_scene(graph: Graph, collapse: Collection[str] = (), engine: Engine = "ladder") -> Scene:
     """The scene of a graph: one frame before the first step, and one for each node in recorded order."""
-    drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse)
+    drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse, engine=engine)
     title = f"Graph {graph.name}: {counted(len(graph), 'node')}, {counted(sum(1 for _ in graph.edges), 'edge')}"
     note = f" {drawing.note}" if drawing.note else ""
     steps = Steps(f"{title}. Step to see them in the order in which they were recorded.{note}")
@@ -75,7 +82,7 @@ def graph_scene(graph: Graph, collapse: Collection[str] = ()) -> Scene:
     for node in graph:
         _add_step(steps, drawing, node, node_caption(node, name))
     steps.add(f"All {len(graph)} nodes are there." if len(graph) != 1 else "The one node is there.")
-    facts = {**graph_facts(graph), **scope_facts(graph), **box_facts(drawing.boxes)}
+    facts = {**graph_facts(graph), **scope_facts(graph, drawing.scopes), **box_facts(drawing.boxes)}
     return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
 
 

@@ -1,18 +1,20 @@
-"""Where everything of a graph stands on the page: the ladder. Positions only; how it looks is in shapes.py.
+"""Where everything of a graph stands on the page: as a ladder, or as Graphviz places it. Positions only, no looks.
 
-Forward goes down on the left. Backward climbs on the right, each backward node in the row of the forward node whose rule made
-it, so both sides of a layer share one band. The values that backward reuses are the rungs between them. A row depends only on
-what was recorded before it, so a later op never moves an earlier row.
+In the ladder forward goes down on the left. Backward climbs on the right, each backward node in the row of the forward node
+whose rule made it, so both sides of a layer share one band. The values that backward reuses are the rungs between them. A row
+depends only on what was recorded before it, so a later op never moves an earlier row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from autodiff_lab.graph import Graph, Node
 
 from .columns import arrange
+from .graphviz_layout import NoGraphvizError, graphviz_places
 from .routes import Box, Line, Router, Spot
 
 ROW_GAP = 44.0  # between two rows; edges that run along the rows have their tracks here
@@ -22,6 +24,8 @@ MARGIN = 24.0
 HEADER = 30.0  # the name of a scope at the top of its band
 PAD = 14.0  # between a band and what is in it
 LONGEST_LANE = 400  # rows; a longer edge is drawn straight across
+
+Engine = Literal["ladder", "graphviz"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,48 @@ class Layout:
     bands: tuple[Band, ...]
     width: float
     height: float
+    notice: str = ""  # what a reader must know, such as why this is not the layout that was asked for
 
 
-def place(graph: Graph, width_of: Callable[[Node], float] = lambda node: 96.0, height: float = 46.0) -> Layout:
-    """Place a recorded graph as a ladder, or as a layered drawing where it has no backward nodes. Every box has one height.
+def place(
+    graph: Graph,
+    width_of: Callable[[Node], float] = lambda node: 96.0,
+    height: float = 46.0,
+    engine: Engine = "ladder",
+) -> Layout:
+    """Place a graph. Every box has one height.
+
+    Args:
+        graph: any graph; one that was recorded looks best as a ladder.
+        width_of: the width of a node's box, in px.
+        height: the height of all boxes, in px.
+        engine: ``"ladder"``: forward down on the left, backward up on the right, without backward nodes a layered drawing.
+            ``"graphviz"``: as ``dot`` places it, without bands for scopes; where Graphviz is missing or needs more than
+            5 seconds the ladder, with a notice that says so.
+
+    Raises:
+        ValueError: there is no such engine.
 
     >>> import autodiff_lab as ad
     >>> layout = place(ad.record(lambda x, w: x * w + 1.0, 2.0, 3.0))
     >>> [round(box.y) for box in layout.boxes]  # x and w, the constant beside mul, mul, add
     [24, 24, 114, 114, 204]
     """
+    if engine not in get_args(Engine):
+        raise ValueError(f"layout: expected one of {', '.join(map(repr, get_args(Engine)))}, got {engine!r}")
+    widths = [width_of(node) for node in graph]
+    if engine == "ladder":
+        return _ladder(graph, widths, height)
+    try:
+        boxes, lines, width, bottom = graphviz_places(graph, widths, height)
+    except NoGraphvizError as reason:
+        return replace(_ladder(graph, widths, height), notice=f"{reason} The graph is drawn as a ladder instead.")
+    return Layout(boxes, lines, (), width, bottom)
+
+
+def _ladder(graph: Graph, widths: Sequence[float], height: float) -> Layout:
     rows, scopes = _rows(graph)
     tops, bands = _heights(scopes, height)
-    widths = [width_of(node) for node in graph]
     inset = MARGIN + PAD * max((scope.count(".") + 1 for scope in scopes if scope), default=0)
     forward = [node.id for node in graph if node.phase == "forward"]
     backward = [node.id for node in graph if node.phase != "forward"]

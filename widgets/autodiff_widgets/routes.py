@@ -57,6 +57,14 @@ class Line:
     argument: int
     way: Way
     points: tuple[Point, ...]
+    curved: bool = False  # points are those of a Bézier curve: two control points between two points of the way
+
+
+def way_of(graph: Graph, source: int, consumer: int) -> Way:
+    """What an edge is: part of the forward pass, part of the backward pass, or a value that backward reuses."""
+    if graph.nodes[consumer].phase == "forward":
+        return "forward"
+    return "saved" if graph.nodes[source].phase == "forward" else "backward"
 
 
 class Router:
@@ -90,15 +98,10 @@ class Router:
                 offset = self._offset(node.id, rank, len(places))
                 twin = offset if node.inputs.count(source) > 1 else 0.0
                 points = self._points(side, source, node.id, offset, twin)
-                yield Line(source, node.id, place, self._way(source, node), tuple(points))
+                yield Line(source, node.id, place, way_of(self.graph, source, node.id), tuple(points))
 
     def _forward(self, node: int) -> bool:
         return self.graph.nodes[node].phase == "forward"
-
-    def _way(self, source: int, consumer: Node) -> Way:
-        if self._forward(consumer.id):
-            return "forward"
-        return "saved" if self._forward(source) else "backward"
 
     def _arrival(self, source: int, consumer: int) -> tuple[str, float]:
         """By which side of the consumer the edge arrives, and where it comes from."""

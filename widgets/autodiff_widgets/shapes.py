@@ -95,10 +95,14 @@ def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge:
     )
 
 
-def edge(key: str, points: Sequence[Point], css: str, title: str = "") -> str:
-    """An edge: its way, and an arrowhead of two strokes in the same path, so that it shares the edge's colour without an id."""
+def edge(key: str, points: Sequence[Point], css: str, title: str = "", curved: bool = False) -> str:
+    """An edge: its way, and an arrowhead of two strokes in the same path, so that it shares the edge's colour without an id.
+
+    The points of a curved edge are those of a Bézier curve; a straight one has S-curves where it is slanted.
+    """
     note = f"<title>{escaped(title)}</title>" if title else ""
-    return f'<path class="{css}" data-op="{escaped(key)}" d="{_way(points)} {_head(points)}">{note}</path>'
+    way = f"{_curve(points)} {_slanted_head(points)}" if curved else f"{_way(points)} {_head(points)}"
+    return f'<path class="{css}" data-op="{escaped(key)}" d="{way}">{note}</path>'
 
 
 def band(x: float, y: float, width: float, height: float) -> str:
@@ -198,3 +202,17 @@ def _head(points: Sequence[Point]) -> str:
         return f"M{_n(x + back)} {_n(y - 5)}L{_n(x)} {_n(y)}L{_n(x + back)} {_n(y + 5)}"
     back = -8 if y > ay else 8
     return f"M{_n(x - 5)} {_n(y + back)}L{_n(x)} {_n(y)}L{_n(x + 5)} {_n(y + back)}"
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A path along a Bézier curve."""
+    return f"M{_p(points[0])}C{' '.join(map(_p, points[1:]))}"
+
+
+def _slanted_head(points: Sequence[Point]) -> str:
+    """The arrowhead of a curve, which may arrive from any side."""
+    x, y = end = points[-1]
+    before = next((p for p in reversed(points) if math.dist(p, end) > 0.5), (x, y - 1.0))
+    dx, dy = ((a - b) / math.dist(before, end) for a, b in zip(end, before, strict=True))
+    left, right = ((x - 8 * dx - side * 5 * dy, y - 8 * dy + side * 5 * dx) for side in (1, -1))
+    return f"M{_p(left)}L{_p(end)}L{_p(right)}"
