@@ -18,6 +18,7 @@ from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_or
 from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
 from .operators import RegistrationError, op, registry
+from .playback import graph_told
 from .recording import graph_of, record
 from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
@@ -29,7 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnomalyError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError",
     "RegistrationError", "Tensor", "anomaly_mode", "depth_first_order", "devices", "events", "grad", "gradcheck",
-    "graph_of", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen",
-    "map_leaves", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep", "tensor", "value_and_grad",
-    "vjp",
+    "graph_of", "graph_told", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp",
+    "kahn_order", "listen", "map_leaves", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep",
+    "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 from . import events
 from .backend import device_of, library_of
 from .sources import BINDING_FILE, call_site
+from .tangents import TangentWatcher, numbered
 from .tensors import Level, Record, Tensor, next_serial
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     saved = _saved_values(op, operands, values, result, parents)
     record: Record = (next_serial(), op, parents, saved, attributes, operand_specs(values, parents))
     if context is not None:
-        _tell_call(context, record, result)
+        _tell_call(context, record, values, result)
     return Tensor(result, level, record)
 
 
@@ -196,8 +197,8 @@ def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, .
     return None if all(p is not None for p in parents) and all(s == specs[0] for s in specs) else specs
 
 
-def _tell_call(context: events.Context, record: Record, result: Any) -> None:
-    serial, op, parents = record[:3]
+def _tell_call(context: events.Context, record: Record, values: Sequence[Any], result: Any) -> None:
+    serial, op, parents, saved, attributes = record[:5]
     if context.guard is not None:
         context.guard.note(record)
     if context.recorder is not None:
@@ -206,7 +207,12 @@ def _tell_call(context: events.Context, record: Record, result: Any) -> None:
         assert op is not None
         name, source = call_site()
         inputs = tuple(None if parent is None else parent[0] for parent in parents)
-        context.receiver(events.OpCalled(serial, op.name, inputs, name, context.scope, source, result))
+        kept = dict(zip(op.names_saved(len(parents)), saved, strict=True))
+        arrays = {saved_name: value for saved_name, value in kept.items() if hasattr(value, "nbytes")}
+        operands = tuple(values)
+        context.receiver(
+            events.OpCalled(serial, op.name, inputs, name, context.scope, source, result, operands, attributes, arrays)
+        )
 
 
 # --------------------------------------------------------------------------------------------- forward mode: tangents
@@ -229,24 +235,19 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
     }
     if not moving:
         return Tensor(result, level)
+    watcher = None if context is None else TangentWatcher(context, op, named, moving, attributes)
+    if watcher is not None:
+        watcher.tell_call()
     tangents = []
-    for directions in zip(*moving.values(), strict=True):
+    for number, directions in enumerate(zip(*moving.values(), strict=True)):
         tangent: Any = None
         for place, direction in zip(moving, directions, strict=True):
             part = op.apply_jvp(place, direction, named, attributes)
             tangent = part if tangent is None else tangent + part
-            if context is not None:
-                _tell_tangent(context, op, names[place], {f"d{names[place]}": direction} | named, part)
+            if watcher is not None:
+                watcher.tell_part(number, place, part, tangent)
         tangents.append(op.fit_tangent(tangent, result))
-    return Tensor(result, level, tuple(tangents))
-
-
-def _tell_tangent(context: events.Context, op: Op, argument: str, named: dict[str, Any], part: Any) -> None:
-    rule = op.jvp_rule(argument).__name__
-    if context.guard is not None:
-        context.guard.check_tangent(rule, op, named, part)
-    if context.receiver is not None:
-        context.receiver(events.TangentPushed(op.name, argument, rule, named[f"d{argument}"], part))
+    return Tensor(result, level, tuple(tangents) if watcher is None else numbered(tangents, watcher.serial))
 
 
 # ------------------------------------------------------------------------------------------------------ generated code

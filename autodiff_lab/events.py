@@ -7,7 +7,7 @@ static pages and exercise checks all read these records; none of them contains t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -69,25 +69,54 @@ class DependencyDone(NamedTuple):
 
 
 class OpCalled(NamedTuple):
-    """An op ran on Tensors and recorded how its result was computed. Told while somebody listens."""
+    """An op ran on Tensors that carry a derivative: it recorded how its result was computed, or pushes tangents next."""
 
-    serial: int  # the record's serial number: Node.serial of the drawn graph
+    serial: int  # the number of the result in this run: Node.serial of the drawn graph
     op: str
     inputs: tuple[int | None, ...]  # serial of each operand; None for a constant
     name: str  # the user's variable, where the call shows it
     scope: str
     source: Any  # graph.Source of the call, or None
     value: Any  # the result
+    operands: tuple[Any, ...]  # the values that went in
+    attributes: Mapping[str, Any]
+    saved: Mapping[str, Any]  # arrays kept for backward, by name; none in forward mode
+
+
+class TangentSeeded(NamedTuple):
+    """Forward mode begins at an input: the directions in which it moves, one for each tangent that travels."""
+
+    serial: int
+    level: int  # the derivative that runs: another one inside it, or after it, has another number
+    value: Any
+    tangents: tuple[Any, ...]
 
 
 class TangentPushed(NamedTuple):
     """Forward mode: one JVP rule turned the tangent of one operand into its part of the result's tangent."""
 
+    serial: int  # the result that receives the part
+    sender: int  # the operand that the tangent comes from
     op: str
     argument: str  # the operand's name in the op: "x"
     rule: str  # the rule function: "mul_jvp_x"
-    tangent: Any
+    direction: int  # which of the tangents that travel together, counted from 0
+    primal: Any  # the operand's value
+    tangent: Any  # the operand's tangent
+    local: Any  # the local derivative where the op is elementwise, else None
     part: Any
+    total: Any  # the result's tangent so far, in the result's shape
+    arrived: int  # how many parts have been added, this one included
+    parts: int  # how many there will be
+    used: tuple[str, ...]  # the values that the rule read: ("y", "out"); it reads them now and keeps none
+
+
+class TangentReached(NamedTuple):
+    """Forward mode is over at an output: its value and its tangents, the derivatives along the directions of the seeds."""
+
+    serial: int | None  # None where the output does not depend on an input that moves
+    value: Any
+    tangents: tuple[Any, ...]
 
 
 class SweepStarted(NamedTuple):
@@ -144,7 +173,9 @@ Event = (
     | NodeDequeued
     | DependencyDone
     | OpCalled
+    | TangentSeeded
     | TangentPushed
+    | TangentReached
     | SweepStarted
     | CotangentComplete
     | ContributionAdded

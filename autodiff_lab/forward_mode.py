@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import backend, ops
+from . import backend, events, ops
 from .bindings import as_value, at_level, readings
+from .tangents import numbered
 from .tensors import Level, Tensor, require_floating
 from .trees import Structure, flatten
 
@@ -49,10 +50,20 @@ def push_forward(
     level = Level(is_reverse=False)
     name = getattr(f, "__name__", type(f).__name__)
     inputs = [_with_tangents(x, dx, level, f"jvp of {name}") for x, dx in zip(primals, tangents, strict=True)]
+    context = events.context.get()
+    tell = None if context is None else context.receiver
+    if tell is not None:
+        for moving in inputs:
+            moving._history = numbered(moving._history)
+            tell(events.TangentSeeded(moving._history.serial, level.depth, moving._data, moving._history))
     results, result_structure = flatten(f(*structure.rebuild(inputs)))
     outputs = [at_level(result, level, f"the result of {name}") for result in results]
     count = len(tangents[0]) if tangents else 1
-    return [o._data for o in outputs], [_tangents_of(o, count) for o in outputs], result_structure
+    values, pushed = [o._data for o in outputs], [_tangents_of(o, count) for o in outputs]
+    if tell is not None:
+        for output, value, reached in zip(outputs, values, pushed, strict=True):
+            tell(events.TangentReached(getattr(output._history, "serial", None), value, reached))
+    return values, pushed, result_structure
 
 
 def _with_tangents(primal: Any, tangents: Sequence[Any], level: Level, where: str) -> Tensor:

@@ -227,6 +227,11 @@ class Op:
         """The JVP rule of an input; where there is none, a function that says so when forward mode meets the op."""
         return self.jvp_rules.get(_input_of(name)) or self._missing_rule(name, "jvp", "forward mode")
 
+    def jvp_needs(self, name: str) -> tuple[str, ...]:
+        """The values that an input's JVP rule names, in the order of its parameters."""
+        rule = self.jvp_rules.get(_input_of(name))
+        return _parameters_of(rule)[0][1:] if rule else ()
+
     def vjp_needs(self, name: str) -> tuple[str, ...]:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
         rule = self.vjp_rules.get(_input_of(name))

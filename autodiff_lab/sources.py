@@ -15,7 +15,14 @@ from .graph import Source
 _LIBRARY = os.path.dirname(__file__)
 _INSIDE = _LIBRARY + os.sep
 # Frames between an op call and whoever wrote it: the operators of Tensor, the generated bindings and their machinery.
-_FILES = ("bindings.py", "operators.py", "recording.py", "sources.py", os.path.join("ops", "__init__.py"))
+_FILES = (
+    "bindings.py",
+    "operators.py",
+    "recording.py",
+    "sources.py",
+    "tangents.py",
+    os.path.join("ops", "__init__.py"),
+)
 _PLUMBING = {os.path.join(_LIBRARY, name) for name in _FILES}
 BINDING_FILE = "<binding>"
 _COMPOSED = os.path.join(_LIBRARY, "ops", "composed.py")  # calls a function that is made of ops
