@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from autodiff_widgets.captions import SENTENCES, Names, caption, counted, listed
+from autodiff_widgets.captions import SENTENCES, Names, adjoint_caption, caption, counted, listed
 from autodiff_widgets.values import bytes_text, value_text
 
 from autodiff_lab import events
@@ -27,6 +27,12 @@ def contribution(
     return events.ContributionAdded(3, into, "x", "mul_vjp_x", upstream, local, sent, total, count, ("y",))
 
 
+def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, direction: int = 0) -> events.TangentPushed:
+    return events.TangentPushed(
+        3, 1, "mul", "x", "mul_jvp_x", direction, 4.0, tangent, local, part, total, count, count, ("y",)
+    )
+
+
 @pytest.mark.parametrize(
     ("event", "sentence"),
     [
@@ -38,12 +44,36 @@ def contribution(
         (events.DependencyDone(1, 3, 0), "`1` is done, so `3` waits for nothing more."),
         (events.NodeDequeued(1, 0), "`1` leaves the head of the queue and is number 1 in the order."),
         (
-            events.OpCalled(3, "mul", (1, None), "h", "", None, np.float64(6.0)),
+            events.OpCalled(3, "mul", (1, None), "h", "", None, np.float64(6.0), (2.0, 3.0), {}, {}),
             "Forward: `3` = mul(`1`, a constant) = 6.",
         ),
         (
-            events.TangentPushed("mul", "x", "mul_jvp_x", np.float64(1.0), np.float64(5.0)),
-            "Forward: mul turns the tangent of its input x, 1, into 5 (rule mul_jvp_x).",
+            pushed(2.0, 5.0, 10.0, 10.0),
+            "`3` gets 2 × 5 = 10 from `1` (rule mul_jvp_x): this is its whole tangent.",
+        ),
+        (
+            pushed(2.0, 5.0, 10.0, 13.0, count=2),
+            "`3` gets 2 × 5 = 10 from `1` (rule mul_jvp_x): part 2 of 2; the sum is now 13.",
+        ),
+        (
+            pushed(np.ones(100), np.ones(100), np.ones(100), np.ones(100)),
+            "`3` gets tangent × the local derivative = (100,) mean 1, norm 10 from `1` (rule mul_jvp_x): "
+            "this is its whole tangent.",
+        ),
+        (
+            pushed(2.0, None, 4.0, 4.0, direction=1),
+            "`3` gets 4, made from the tangent 2 of `1`, (rule mul_jvp_x): direction 2, this is its whole tangent.",
+        ),
+        (events.TangentSeeded(1, 0, 3.0, (1.0,)), "The input `1` moves: it starts with the tangent 1."),
+        (events.TangentSeeded(1, 0, 3.0, (np.zeros(2),)), "The input `1` stands still: its tangent is 0."),
+        (
+            events.TangentSeeded(1, 0, 3.0, (1.0, 2.0)),
+            "The input `1` starts with 2 tangents that travel together.",
+        ),
+        (events.TangentReached(3, 6.0, (5.0,)), "The result `3` has the value 6 and the tangent 5."),
+        (
+            events.TangentReached(None, 6.0, (0.0,)),
+            "The result 6 does not depend on an input that moves: its tangent is 0.",
         ),
         (
             contribution(3.0, 2.0, 6.0, 9.0),
@@ -83,6 +113,11 @@ def test_a_sentence_has_the_names_and_numbers_of_its_event(event: events.Event, 
 )  # fmt: skip
 def test_numbers_are_written_in_full_and_large_arrays_in_short(value: Any, text: str) -> None:
     assert value_text(value) == text
+
+
+def test_ends_that_differ_are_called_a_wrong_rule() -> None:
+    assert "the same number" in adjoint_caption(1.0, 1.0 + 1e-9)
+    assert "a gradient rule is wrong" in adjoint_caption(1.0, 1.01)
 
 
 def test_words_and_bytes_read_as_english() -> None:

@@ -34,6 +34,10 @@ VIEWS: dict[str, Callable[[], View]] = {
         f"gradient flow of {name}": partial(aw.GradientFlowView, f, *arguments)
         for name, (f, arguments) in FUNCTIONS.items()
     },
+    **{
+        f"forward mode of {name}": partial(aw.ForwardModeView, f, *arguments, seed="all" if name == "expression" else 0)
+        for name, (f, arguments) in FUNCTIONS.items()
+    },
 }
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -238,7 +242,7 @@ def test_selecting_a_scope_collapses_it_and_selecting_its_box_opens_it() -> None
     assert view.collapsed == () and len(elements(view)) == before
 
 
-@pytest.mark.parametrize("make", [aw.GraphView, aw.TopologicalOrderView, aw.GradientFlowView])
+@pytest.mark.parametrize("make", [aw.GraphView, aw.TopologicalOrderView, aw.GradientFlowView, aw.ForwardModeView])
 @pytest.mark.parametrize("wrong", [np.ones((2, 2)), ad.tensor([1.0, 2.0]), square, "x * x", None, 3.0], ids=repr)
 def test_a_wrong_argument_is_refused_with_what_was_seen_and_what_to_pass(make: Any, wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=make.__name__) as caught:

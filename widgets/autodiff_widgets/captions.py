@@ -135,12 +135,62 @@ def _op_called(event: events.OpCalled, name: Names) -> str:
     return f"Forward: {name(event.serial)} = {name.call(event.op, event.inputs)} = {value_text(event.value)}."
 
 
+@says(events.TangentSeeded)
+def _tangent_seeded(event: events.TangentSeeded, name: Names) -> str:
+    if len(event.tangents) > 1:
+        return f"The input {name(event.serial)} starts with {len(event.tangents)} tangents that travel together."
+    if not np.any(event.tangents[0]):
+        return f"The input {name(event.serial)} stands still: its tangent is 0."
+    return f"The input {name(event.serial)} moves: it starts with the tangent {value_text(event.tangents[0])}."
+
+
 @says(events.TangentPushed)
 def _tangent_pushed(event: events.TangentPushed, name: Names) -> str:
-    came, went = value_text(event.tangent), value_text(event.part)
+    part, sender = value_text(event.part), name(event.sender)
+    how = f"{part}, made from the tangent {value_text(event.tangent)} of {sender},"
+    if event.local is not None:
+        product = "tangent × the local derivative"
+        if is_short(event.tangent, 30) and is_short(event.local, 30):
+            product = f"{value_text(event.tangent)} × {value_text(event.local)}"
+        how = f"{product} = {part} from {sender}"
+    which = f"direction {event.direction + 1}, " if event.direction else ""
+    progress = f"part {event.arrived} of {event.parts}; the sum is now {value_text(event.total)}"
     return (
-        f"Forward: {event.op} turns the tangent of its input {event.argument}, {came}, into {went} (rule {event.rule})."
+        f"{name(event.serial)} gets {how} (rule {event.rule}): {which}"
+        f"{progress if event.parts > 1 else 'this is its whole tangent'}."
     )
+
+
+@says(events.TangentReached)
+def _tangent_reached(event: events.TangentReached, name: Names) -> str:
+    tangents = listed([value_text(tangent) for tangent in event.tangents])
+    if event.serial is None:
+        return (
+            f"The result {value_text(event.value)} does not depend on an input that moves: its tangent is {tangents}."
+        )
+    return f"The result {name(event.serial)} has the value {value_text(event.value)} and the tangent {tangents}."
+
+
+def pass_caption(number: int, count: int, moving: str, still: list[str]) -> str:
+    """How a pass of forward mode begins.
+
+    >>> pass_caption(2, 3, "`w` moves with the tangent 1", ["`x`", "`b`"])
+    'Pass 2 of 3: `w` moves with the tangent 1, and `x` and `b` stand still.'
+    """
+    rest = f", and {listed(still)} {'stands' if len(still) == 1 else 'stand'} still" if still else ""
+    return f"Pass {number} of {count}: {moving}{rest}."
+
+
+def adjoint_caption(at_output: float, at_inputs: float) -> str:
+    """What both ends of a graph say about each other.
+
+    >>> adjoint_caption(5.0, 5.0)
+    'gradient · tangent is 5 at the output and 5 at the inputs: the same number, because backward is the adjoint of forward.'
+    """
+    numbers = f"gradient · tangent is {value_text(at_output)} at the output and {value_text(at_inputs)} at the inputs"
+    if np.isclose(at_output, at_inputs, rtol=1e-6, atol=1e-9):
+        return f"{numbers}: the same number, because backward is the adjoint of forward."
+    return f"{numbers}: they should be equal, so a gradient rule is wrong. Check the rules with ad.gradcheck."
 
 
 @says(events.SweepStarted)

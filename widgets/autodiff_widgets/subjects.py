@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 import autodiff_lab as ad
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
@@ -81,10 +83,17 @@ def run(
 ) -> tuple[ad.Tensor, list[Event], dict[str, ad.Tensor]]:
     """Run a function on Tensors made from its arguments: its result, the events of its forward pass, its inputs by name."""
     inputs: dict[str, ad.Tensor] = {}
-    parameters = _parameters(f, len(arguments))
-    tensors = [_as_tensors(value, name, inputs) for name, value in zip(parameters, arguments, strict=True)]
+
+    def as_tensor(name: str, value: Any) -> Any:
+        if _is_floating(value) and not isinstance(value, ad.Tensor):
+            value = ad.tensor(value, requires_grad=True, name=name)
+        if isinstance(value, ad.Tensor):
+            inputs[name] = value
+        return value
+
+    tensors = _each_leaf(f, arguments, as_tensor)
     if not inputs:
-        raise TypeError(f"{view}: no argument of {name_of(f)} is a floating number or array; write 2.0 instead of 2")
+        raise _no_inputs(f, view)
     with ad.listen() as heard:
         output = f(*tensors)
     if not isinstance(output, ad.Tensor):
@@ -92,18 +101,53 @@ def run(
     return recorded(output, view), heard, inputs
 
 
-def _as_tensors(value: Any, name: str, inputs: dict[str, ad.Tensor]) -> Any:
-    """Floating numbers and arrays as Tensors that want a gradient, in lists, tuples and dicts too; each joins ``inputs``."""
-    if isinstance(value, dict):
-        return {key: _as_tensors(part, f"{name}[{key!r}]", inputs) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_as_tensors(part, f"{name}[{place}]", inputs) for place, part in enumerate(value))
-    is_floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
-    if is_floating and not isinstance(value, ad.Tensor):
-        value = ad.tensor(value, requires_grad=True, name=name)
-    if isinstance(value, ad.Tensor):
-        inputs[name] = value
-    return value
+def floating_inputs(
+    f: Callable[..., Any], arguments: Sequence[Any], view: str
+) -> tuple[dict[str, np.ndarray[Any, Any]], Callable[..., Any]]:
+    """The floating inputs of a call by name, and ``f`` as a function of them alone, with the other arguments held.
+
+    >>> inputs, f = floating_inputs(lambda p, n: p["a"] * n, ({"a": 2.0}, 3), "view")
+    >>> inputs, f(5.0)
+    ({"p['a']": array(2.)}, 15.0)
+    """
+    inputs: dict[str, np.ndarray[Any, Any]] = {}
+
+    def note(name: str, value: Any) -> Any:
+        if _is_floating(value):
+            inputs[name] = ad.tensor(value).numpy()
+        return value
+
+    _each_leaf(f, arguments, note)
+    if not inputs:
+        raise _no_inputs(f, view)
+
+    def of_inputs(*values: Any) -> Any:
+        given = dict(zip(inputs, values, strict=True))
+        return f(*_each_leaf(f, arguments, lambda name, value: given.get(name, value)))
+
+    of_inputs.__name__ = name_of(f)
+    return inputs, of_inputs
+
+
+def _each_leaf(f: Callable[..., Any], arguments: Sequence[Any], act: Callable[[str, Any], Any]) -> list[Any]:
+    """The arguments with ``act(name, value)`` in place of each value, in lists, tuples and dicts too."""
+
+    def inside(name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: inside(f"{name}[{key!r}]", part) for key, part in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(inside(f"{name}[{place}]", part) for place, part in enumerate(value))
+        return act(name, value)
+
+    return [inside(name, value) for name, value in zip(_parameters(f, len(arguments)), arguments, strict=True)]
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+
+
+def _no_inputs(f: Callable[..., Any], view: str) -> TypeError:
+    return TypeError(f"{view}: no argument of {name_of(f)} is a floating number or array; write 2.0 instead of 2")
 
 
 def _parameters(f: Callable[..., Any], count: int) -> list[str]:
