@@ -74,8 +74,10 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         elif isinstance(operand, (list, tuple, complex, np.generic, np.ndarray)):
             arrays[place] = real_array(operand)
             found = "cpu"
-        else:
+        elif hasattr(operand, "__cuda_array_interface__"):
             found = device_of(operand)
+        else:
+            raise TypeError(f"an operand is {type(operand).__name__}; ops take Tensors, arrays and numbers")
         if device is not None and found != device:
             raise ValueError(f"its operands lie on {device} and on {found}; move one with .to(…) first")
         device = found
@@ -150,10 +152,26 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     if all(parent is None for parent in parents) or dtype_of(result).kind != "f":
         return Tensor(result, level)
     saved = _saved_values(op, operands, values, result, parents)
-    record: Record = (next_serial(), op, parents, saved, attributes, operand_specs(values, parents))
+    record: Record = (next_serial(), op, parents, saved, owned(attributes), operand_specs(values, parents))
     if context is not None:
         _tell_call(context, record, values, result)
     return Tensor(result, level, record)
+
+
+def owned(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of which nobody else can change a part later: arrays and lists, as in an index, are copied."""
+    if any(type(value) in _CHANGEABLE for value in attributes.values()):
+        return {name: _owned(value) for name, value in attributes.items()}
+    return attributes
+
+
+_CHANGEABLE = (np.ndarray, list, tuple)  # a tuple may hold one of the others
+
+
+def _owned(value: Any) -> Any:
+    if type(value) is np.ndarray:
+        return value.copy()
+    return type(value)(map(_owned, value)) if type(value) in (list, tuple) else value
 
 
 def _saved_values(
@@ -233,7 +251,7 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
         for place, (name, o) in enumerate(zip(names, operands, strict=True))
         if type(o) is Tensor and o._level is level and o._history is not None and name not in op.constant_inputs
     }
-    if not moving:
+    if not moving or (context is not None and not context.records):
         return Tensor(result, level)
     watcher = None if context is None else TangentWatcher(context, op, named, moving, attributes)
     if watcher is not None:
@@ -290,7 +308,8 @@ def complete(op: Op) -> None:
     namespace |= {
         "_call": call, "_context": events.context.get, "_kernel": op.kernel_for("cpu", ()), "_ndarray": np.ndarray,
         "_asarray": np.asarray, "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
-        "_operand_specs": operand_specs, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, **rules,
+        "_operand_specs": operand_specs,
+        "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, **rules,
     }  # fmt: skip
     source = binding_source(op)
     exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
@@ -392,7 +411,7 @@ def _recording_source(op: Op) -> str:
                 _result._history = None
             else:
                 _result._history = (
-                    _next_serial(), _op, {parents}, {saved}, {_dict(op.attributes)}, {_specs_expression(op)}
+                    _next_serial(), _op, {parents}, {saved}, {_owned_expression(op)}, {_specs_expression(op)}
                 )
             return _result
 """
@@ -421,6 +440,10 @@ def _saved_expression(op: Op, name: str, flowing: Sequence[str]) -> str:
     value = f"_{name}" if name in (*op.inputs, "out") else "_{}.{}".format(*name.rsplit("_", 1))
     readers = [f"_{reader}_record is not None" for reader in flowing if name in op.vjp_needs(reader)]
     return value if len(readers) == len(flowing) else f"{value} if {' or '.join(readers)} else None"
+
+
+def _owned_expression(op: Op) -> str:
+    return f"_owned({_dict(op.attributes)})" if op.attributes else "_NO_ATTRIBUTES"
 
 
 def _specs_expression(op: Op) -> str:

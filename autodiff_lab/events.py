@@ -224,6 +224,12 @@ def update_phase() -> AbstractContextManager[Any]:
     return nullcontext() if context.get() is None else switched(phase="update")
 
 
+def with_gradients() -> AbstractContextManager[Any]:
+    """A derivative is taken inside the block: a ``no_grad`` around it does not count there, one inside it does."""
+    now = context.get()
+    return nullcontext() if now is None or now.records else switched(records=True)
+
+
 @contextmanager
 def listen(receiver: Receiver | None = None) -> Iterator[list[Event]]:
     """Hear every event that this thread tells inside the block.

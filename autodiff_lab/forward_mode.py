@@ -30,6 +30,11 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> float(value), float(derivative)
     (10.0, 5.0)
     """
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(
+                f"jvp: {what} is a tuple with one entry per argument, got {type(given).__name__}; write (x,)"
+            )
     leaves, structure = flatten(tuple(primals))
     directions, direction_structure = flatten(tuple(tangents))
     if direction_structure != structure:
@@ -56,7 +61,8 @@ def push_forward(
         for moving in inputs:
             moving._history = numbered(moving._history)
             tell(events.TangentSeeded(moving._history.serial, level.depth, moving._data, moving._history))
-    results, result_structure = flatten(f(*structure.rebuild(inputs)))
+    with events.with_gradients():
+        results, result_structure = flatten(f(*structure.rebuild(inputs)))
     outputs = [at_level(result, level, f"the result of {name}") for result in results]
     count = len(tangents[0]) if tangents else 1
     values, pushed = [o._data for o in outputs], [_tangents_of(o, count) for o in outputs]

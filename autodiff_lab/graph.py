@@ -74,7 +74,7 @@ class Node:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A frozen record of a computation: nodes in a valid order, each after its inputs.
 
@@ -133,6 +133,9 @@ class Graph:
         return iter(self.nodes)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
         return self.text()
 
     @property
@@ -194,6 +197,12 @@ class Graph:
             raise TypeError(f"graph {self.name} takes {len(self.inputs)} inputs ({names}), got {len(arguments)}")
         values: list[Any] = [node.value for node in self.nodes]
         for place, argument in zip(self.inputs, arguments, strict=True):
+            shape = argument.shape if hasattr(argument, "shape") else np.shape(argument)
+            if shape != self.nodes[place].shape:
+                raise ValueError(
+                    f"graph {self.name}: its input {self.nodes[place].name} was recorded with shape "
+                    f"{self.nodes[place].shape}, got {shape}; record the function again for another shape"
+                )
             values[place] = argument
         for node in self.nodes:
             if node.kind == "constant" and node.value is None:

@@ -368,6 +368,10 @@ class Op:
 
 def _schema(kernel: Kernel) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Inputs and attributes (with defaults) from a kernel's parameters ``(xp, x, y, *, axis=None)``."""
+    if not kernel.__name__.isidentifier():
+        raise RegistrationError(
+            f"an op is named after its function, and {kernel.__name__} is no name; write it with def"
+        )
     where = f"op {kernel.__name__}"
     code: CodeType = kernel.__code__
     positional, attributes = _parameters_of(kernel)
@@ -474,7 +478,7 @@ class Registry(Mapping[str, Op]):
         old = self._ops.get(op.name)
         if old is not None and old.module != op.module:
             raise RegistrationError(
-                f"op {op.name}: the name is taken by module {old.module}; choose another name in {op.module}"
+                f"op {op.name}: the name is taken by module {old.module}; choose another name in {op.module or 'this code'}"
             )
         self._ops[op.name] = op
 

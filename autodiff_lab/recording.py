@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from . import events, ops
-from .bindings import dtype_of, readings, real_array, shape_of
+from .bindings import dtype_of, owned, readings, real_array, shape_of
 from .graph import Graph, Node
 from .operators import Op
 from .reverse_mode import backward_order
@@ -122,7 +122,7 @@ class Recorder:
         shape = op.infer_shape([node.shape for node in nodes], attributes)
         dtype = op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes)
         name, whence = self._whence()
-        return self._append("op", name, shape, dtype, op=op, inputs=ids, attributes=attributes, **whence)
+        return self._append("op", name, shape, dtype, op=op, inputs=ids, attributes=owned(attributes), **whence)
 
     def _whence(self) -> tuple[str, dict[str, Any]]:
         """The name, phase, scope, source line and origin of a node that is made now."""
@@ -172,6 +172,10 @@ class Recorder:
 
     def _id_of(self, operand: Any) -> int:
         symbol = _symbol_below(operand)
+        if symbol is None and not isinstance(operand, (int, float, np.ndarray, np.generic, list, tuple, Tensor)):
+            raise TypeError(
+                f"a graph is made of numbers and arrays, got {operand!r}; does the function return its result?"
+            )
         if symbol is None:
             return self.constant(operand.innermost() if type(operand) is Tensor else operand)
         if symbol.recorder is not self:
@@ -197,10 +201,11 @@ def _dtype_or_zero(node: Node) -> Any:
 # -------------------------------------------------------------------------------------------------------------- record
 
 
-def record(f: Callable[..., Any], *arguments: Any) -> Graph:
+def record(f: Callable[..., Any], *arguments: Any, **options: Any) -> Graph:
     """The graph of ``f``, recorded by running it on symbols shaped like ``arguments``; nothing is computed.
 
-    Arguments may be arrays, Tensors, numbers, and nested lists, tuples and dicts of them; anything else is passed on as it is.
+    Arguments may be arrays, Tensors, numbers, and nested lists, tuples and dicts of them; anything else, and keyword
+    arguments, are passed on as they are.
     ``ad.record(ad.value_and_grad(f), …)`` gives the joint forward and backward graph.
 
     Raises:
@@ -229,7 +234,7 @@ def record(f: Callable[..., Any], *arguments: Any) -> Graph:
             replaced.append(leaf)
         symbols.append(structure.rebuild(replaced))
     with events.switched(recorder=recorder, phase="forward", origin=None, scope=""):
-        result = f(*symbols)
+        result = f(*symbols, **options)
     return recorder.freeze(result, inputs, getattr(f, "__name__", type(f).__name__))
 
 

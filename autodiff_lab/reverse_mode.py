@@ -10,7 +10,7 @@ import numpy as np
 
 from . import backend, events, ops
 from .bindings import as_value, at_level, dtype_of, readings, shape_of
-from .tensors import Level, Record, Tensor, leaf_record, require_floating
+from .tensors import BASE, Level, Record, Tensor, leaf_record, require_floating
 from .trees import flatten
 
 if TYPE_CHECKING:
@@ -224,6 +224,11 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
             "backward: this Tensor was not computed from a Tensor with requires_grad=True (or inside no_grad), so there is no "
             "graph to go back through"
         )
+    if output._level is not BASE and output._level.is_reverse:
+        raise ValueError(
+            "backward inside grad: the derivative of this Tensor is being taken already; nest functions instead, as in "
+            "ad.grad(lambda x: … ad.grad(g)(x) …)"
+        )
     if type(output._data) in readings:
         raise ValueError("backward inside record: write ad.record(ad.value_and_grad(f), …) to record a gradient")
     seed = _seed(output, cotangent)
@@ -357,16 +362,17 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
     """A function that gives ``(f(…), gradient)``.
 
     ``f`` must give a single number. The gradient nests like the argument ``argnums``, or is a tuple where that is a tuple.
+    Keyword arguments are passed on to ``f``; no gradient is taken for them.
 
     >>> value, gradient = value_and_grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
     >>> float(value), gradient.tolist()
     (5.0, [2.0, 4.0])
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = _checked_argnums(f, argnums)
 
-    def value_and_gradient(*arguments: Any) -> Any:
+    def value_and_gradient(*arguments: Any, **options: Any) -> Any:
         places = [_argument_place(f, place, len(arguments)) for place in chosen]
-        inputs, outputs, structure = _run_recorded(f, arguments, places)
+        inputs, outputs, structure = _run_recorded(f, arguments, places, **options)
         if structure.kind is not None or np.prod(outputs[0].shape) != 1:
             seen = f"a {structure.kind.__name__}" if structure.kind is not None else f"shape {outputs[0].shape}"
             raise ValueError(f"grad: {_name(f)} must give one number, got {seen}; reduce it, or use vjp or jacobian")
@@ -393,15 +399,17 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
     """
     both = value_and_grad(f, argnums)
 
-    def gradient(*arguments: Any) -> Any:
-        return both(*arguments)[1]
+    def gradient(*arguments: Any, **options: Any) -> Any:
+        return both(*arguments, **options)[1]
 
     gradient.__name__ = f"grad({_name(f)})"
     gradient.__wrapped__ = f  # type: ignore[attr-defined]
     return gradient
 
 
-def _run_recorded(f: Callable[..., Any], arguments: Sequence[Any], places: Sequence[int], copy: bool = False) -> Any:
+def _run_recorded(
+    f: Callable[..., Any], arguments: Sequence[Any], places: Sequence[int], copy: bool = False, **options: Any
+) -> Any:
     """Run ``f`` with the arguments at ``places`` as leaves of a new level.
 
     Gives the leaves, the outputs as Tensors of the level, and how the outputs nest.
@@ -414,7 +422,8 @@ def _run_recorded(f: Callable[..., Any], arguments: Sequence[Any], places: Seque
         made = [_input(_copy(leaf) if copy else leaf, level, f"argument {place} of {_name(f)}") for leaf in leaves]
         passed[place] = structure.rebuild(made)
         inputs += made
-    leaves, structure = flatten(f(*passed))
+    with events.with_gradients():
+        leaves, structure = flatten(f(*passed, **options))
     outputs = [at_level(leaf, level, f"the result of {_name(f)}") for leaf in leaves]
     return inputs, outputs, structure
 
@@ -427,6 +436,22 @@ def _input(leaf: Any, level: Level, where: str) -> Tensor:
 
 def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _checked_argnums(f: Any, argnums: Any) -> tuple[int, ...]:
+    """The places that ``argnums`` means; refuses what is not a function of numbered arguments."""
+    if not callable(f):
+        raise TypeError(f"grad takes a function, got {type(f).__name__}; for a recorded Tensor call its backward()")
+    chosen = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    for place in chosen:
+        if not isinstance(place, int):
+            raise TypeError(
+                f"grad: argnums says which argument by its number, got {type(place).__name__}; the gradient at a point is "
+                f"ad.grad({_name(f)})(point)"
+            )
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"grad: argnums={argnums} names an argument twice")
+    return tuple(chosen)
 
 
 def _argument_place(f: Callable[..., Any], place: int, count: int) -> int:

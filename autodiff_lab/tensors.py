@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,8 @@ class Tensor:
         def backward(self, gradient: Any = None, create_graph: bool = False) -> None: ...
 
     def __init__(self, data: Any, level: Level = BASE, history: Any = None, name: str | None = None) -> None:
+        if level is BASE and type(data) is Tensor:
+            raise TypeError("a Tensor of a Tensor: use it as it is, or ad.tensor(x.detach()) for a constant copy")
         self._data = data  # an array, a symbol, or a Tensor of a lower level
         self._level = level
         self._history = history  # reverse level: its Record or None; forward level: a tuple of tangents or None
@@ -302,7 +305,38 @@ class Tensor:
         return bool(self.numpy().item())
 
     def __float__(self) -> float:
+        if self._history is not None and self._level is not BASE:
+            raise TypeError(
+                "float() would make a constant of a value whose derivative is being taken: use ops.exp and the like instead "
+                "of math.exp, or .item() where a constant is meant"
+            )
+        if self._history is not None:
+            warnings.warn(
+                "float() of a recorded Tensor is a constant, through which no gradient flows; .item() says that it is meant",
+                stacklevel=2,
+            )
         return float(self.item())
+
+    def __format__(self, how: str) -> str:
+        return format(self.numpy().item() if how and self.size == 1 else str(self), how)
+
+    def __copy__(self) -> Tensor:
+        return self.__deepcopy__({}) if self.is_leaf else Tensor(self._data, self._level, self._history)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        rebuild, parts = self.__reduce__()
+        copied: Tensor = rebuild(*parts)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+        """What a copy or a pickle is made of: a leaf's value, gradient and name. A graph is not copied."""
+        if not self.is_leaf or self._level is not BASE:
+            raise TypeError(
+                "copy: this Tensor is the result of an op, and its graph would be torn from its inputs; copy detach() instead"
+            )
+        gradient = None if self.grad is None else self.grad.numpy()
+        return _rebuild_leaf, (self.numpy(), self.device, self.requires_grad, self.name, gradient)
 
     def __int__(self) -> int:
         return int(self.item())
@@ -321,6 +355,13 @@ class Tensor:
         if self.requires_grad:
             raise TypeError("turning a recorded Tensor into an array would lose its gradient; call .numpy() to say so")
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+
+def _rebuild_leaf(value: Any, device: str, requires_grad: bool, name: str | None, gradient: Any) -> Tensor:
+    made = tensor(value, device=device, requires_grad=requires_grad, name=name)
+    if gradient is not None:
+        made.grad = tensor(gradient, device=device)
+    return made
 
 
 def tensor(
@@ -342,15 +383,35 @@ def tensor(
     >>> ad.tensor([1.0, 2.0], dtype="float32", name="x")
     tensor([1., 2.], dtype=float32, name='x')
     """
-    value = backend.asarray(
-        data.innermost() if isinstance(data, Tensor) else data, dtype=dtype, device=device, copy=True
-    )
+    value = _array_from(data, dtype, device)
     if value.dtype.kind not in "biuf":
-        raise TypeError(f"tensor: expected real numbers, got dtype {value.dtype}; complex numbers are not supported")
+        kind = (
+            "complex numbers are not supported"
+            if value.dtype.kind == "c"
+            else "give an array or nested lists of numbers"
+        )
+        raise TypeError(f"tensor: expected real numbers, got {type(data).__name__} of dtype {value.dtype}; {kind}")
     if not requires_grad:
         return Tensor(value, name=name)
     require_floating(value.dtype, "tensor(…, requires_grad=True)")
     return Tensor(value, BASE, leaf_record(value, name), name)
+
+
+def _array_from(data: Any, dtype: Any, device: str) -> Any:
+    """An array from what a user gives; refuses what would lose a gradient."""
+    if isinstance(data, Tensor):
+        if data.requires_grad:
+            raise TypeError(
+                "tensor: this would make a constant of a recorded Tensor, and its gradient would be lost; use it as it is, or "
+                "say .detach()"
+            )
+        data = data.innermost()
+    if isinstance(data, (list, tuple)) and any(isinstance(part, Tensor) for part in data):
+        raise TypeError("tensor: a list of Tensors is joined by ops.stack or ops.concatenate, which keep the gradient")
+    try:
+        return backend.asarray(data, dtype=dtype, device=device, copy=True)
+    except ValueError as error:
+        raise ValueError(f"tensor: {type(data).__name__} is not a regular array of numbers: {error}") from error
 
 
 def require_floating(dtype: np.dtype[Any], where: str) -> None:

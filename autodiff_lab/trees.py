@@ -15,6 +15,15 @@ class Structure:
     parts: tuple[Structure, ...] = ()
     keys: tuple[Any, ...] = ()
 
+    def __str__(self) -> str:
+        """``(*, [*, *])``: a star for each leaf."""
+        if self.kind is None:
+            return "*"
+        if self.kind is dict:
+            return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(self.keys, self.parts, strict=True)) + "}"
+        inside = ", ".join(map(str, self.parts))
+        return f"[{inside}]" if self.kind is list else f"({inside}{',' if len(self.parts) == 1 else ''})"
+
     def rebuild(self, leaves: Iterable[Any]) -> Any:
         """Put flat leaves back into this structure.
 

@@ -257,7 +257,7 @@ RIGHT: dict[str, tuple[Any, Any]] = {
     "a Python number": (lambda x: x * x, [1.5]),
     "an empty array": (lambda x: x * 2.0, [np.zeros((0, 3))]),
     "powers": (lambda x, y: x**y, [np.abs(normal(3)) + 0.5, normal(3, seed=3)]),
-    "branches that Python decides": (lambda x: x * 2.0 if float(ops.sum(x)) > 0 else x * 3.0, [np.ones(3)]),
+    "branches that Python decides": (lambda x: x * 2.0 if ops.sum(x) > 0 else x * 3.0, [np.ones(3)]),
     "Tensor methods": (lambda x: (x.exp() * x.tanh()).sum(axis=0), [normal(3, 2)]),
 }  # fmt: skip
 

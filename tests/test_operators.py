@@ -213,7 +213,8 @@ def refused_registrations() -> dict[str, tuple[Any, str]]:
         def kernel(xp: Any, x: Any) -> Any: ...
 
     def unknown_constant_input() -> None:
-        ad.op(constant_inputs=("z",))(lambda xp, x: x)
+        @ad.op(constant_inputs=("z",))
+        def identity(xp: Any, x: Any) -> Any: ...
 
     return {
         "no xp": (lambda: ad.op(no_library), "first parameter must be 'xp'"),
@@ -232,6 +233,10 @@ def refused_registrations() -> dict[str, tuple[Any, str]]:
         "unknown device": (unknown_device, "no device kind 'tpu'"),
         "kernel with another schema": (other_kernel_schema, r"must take \(xp, x, \*, alpha\) as the first kernel does"),
         "unknown constant input": (unknown_constant_input, "constant inputs"),
+        "a function without a name": (
+            lambda: ad.op(lambda xp, x: x),
+            "named after its function, and <lambda> is no name",
+        ),
     }
 
 

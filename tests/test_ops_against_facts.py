@@ -164,7 +164,7 @@ def test_the_mean_and_spread_of_half_precision_numbers_are_added_up_wider() -> N
     x = ad.tensor([40000.0, 40000.0, 40000.0], dtype="float16", requires_grad=True)
     y = x.mean()
     y.backward()
-    assert float(y) == 40000.0 and y.dtype == np.float16
+    assert y.item() == 40000.0 and y.dtype == np.float16
     assert x.grad is not None and x.grad.dtype == np.float16
     np.testing.assert_allclose(x.grad.numpy(), 1 / 3, rtol=1e-3)
     large = np.array([300.0, -300.0], np.float16)  # its squares are too large for half precision

@@ -353,3 +353,42 @@ def test_what_a_pullback_gives_can_be_differentiated_by_its_cotangent() -> None:
     assert tensor.grad is not None
     np.testing.assert_allclose(tensor.grad.numpy(), 3 * x**2)
     assert type(pulled(ad.tensor(c))) is np.ndarray
+
+
+def test_no_grad_counts_inside_a_differentiated_function_and_not_around_it_in_both_modes() -> None:
+    def cube(v: Any) -> Any:
+        with ad.no_grad():
+            square = v * v
+        return v * square
+
+    with ad.no_grad():
+        assert float(ad.grad(lambda v: v * v)(3.0)) == float(ad.jvp(lambda v: v * v, (3.0,), (1.0,))[1]) == 6.0
+        assert float(ad.vjp(lambda v: v * v, 3.0).pull(1.0)[0]) == 6.0
+    assert float(ad.grad(cube)(3.0)) == float(ad.jvp(cube, (3.0,), (1.0,))[1]) == 9.0
+
+
+def test_keyword_arguments_are_passed_on_and_get_no_gradient() -> None:
+    def f(x: Any, *, power: int = 2) -> Any:
+        return x**power
+
+    assert float(ad.grad(f)(2.0, power=3)) == 12.0
+    assert float(ad.value_and_grad(f)(2.0, power=3)[0]) == 8.0
+    assert float(ad.record(f, 2.0, power=3)(3.0)) == 27.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ad.grad(lambda a, b: a * b, (0, 0)), r"argnums=\(0, 0\) names an argument twice"),
+        (lambda: ad.grad(lambda a: a, 3.0), r"the gradient at a point is ad.grad\(<lambda>\)\(point\)"),
+        (lambda: ad.grad(ad.tensor(1.0)), r"grad takes a function, got Tensor; for a recorded Tensor call its backward"),
+        (lambda: ad.jvp(lambda a: a, 3.0, 1.0), r"primals is a tuple with one entry per argument, got float; write \(x,\)"),  # type: ignore[arg-type]
+        (lambda: ad.vjp(lambda a: (a, a), 3.0).pull([1.0, 1.0]), r"nests as \[\*, \*\], but the result as \(\*, \*\)"),
+        (lambda: ad.record(lambda a: None, 1.0), r"got None; does the function return its result\?"),
+        (lambda: ops.sum(np.ones(2), axis="a"), r"axis must be a whole number, a tuple of them, or None"),
+        (lambda: ad.record(lambda a: a * 2.0, np.ones(3))(np.ones(4)), r"input a was recorded with shape \(3,\), got \(4,\)"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_refused_in_plain_words(call: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

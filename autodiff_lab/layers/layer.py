@@ -106,7 +106,7 @@ class Layer:
         """A copy that knows its name in the layer around it."""
 
         def renamed(parameter: Tensor) -> Tensor:
-            return tensor(parameter, requires_grad=True, name=f"{name}.{parameter.name}")
+            return tensor(parameter.detach(), requires_grad=True, name=f"{name}.{parameter.name}")
 
         placed = self.with_parameters(map_leaves(renamed, self.parameters()))
         placed.scope = name

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import events
 from ..operators import registry, unknown_op
 from ..tensors import Tensor
 from . import (  # noqa: F401  (importing a family registers its ops)
@@ -143,6 +144,26 @@ def _on_constants(function: Any, name: str, arguments: Any, options: Any) -> Any
 
 
 _OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul"}
+
+
+def _in_place(name: str, binding: Any) -> Any:
+    """``w -= step``: new data for a leaf under ``no_grad``; an error for a leaf that is being recorded; else a new Tensor."""
+
+    def update(self: Any, other: Any) -> Any:
+        if type(self) is not Tensor or not (self.requires_grad and self.is_leaf):
+            return NotImplemented
+        now = events.context.get()
+        if now is None or now.records:
+            raise TypeError(
+                f"a leaf that requires a gradient is never changed in place: write it inside `with ad.no_grad():`, or give "
+                f"it new data, as in w.data = w.data … ({name})"
+            )
+        self.data = binding(self.detach(), other)
+        return self
+
+    return update
+
+
 _ONE_SIDED = {
     "neg": "neg",
     "abs": "abs",
@@ -164,6 +185,7 @@ def attach_operators(operand: type) -> None:
     for name, op in _OPERATORS.items():
         setattr(operand, f"__{name}__", _BINDINGS[op])
         setattr(operand, f"__r{name}__", _reversed(_BINDINGS[op]))
+        setattr(operand, f"__i{name}__", _in_place(f"__i{name}__", _BINDINGS[op]))
     for name, op in _ONE_SIDED.items():
         setattr(operand, f"__{name}__", _BINDINGS[op])
     for name in _METHODS:

@@ -20,8 +20,10 @@ def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes that ``axis`` means, counted from 0 and in order; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    axes = axis if isinstance(axis, tuple) else (axis,)
     for one in axes:
+        if not isinstance(one, (int, np.integer)) or isinstance(one, bool):
+            raise TypeError(f"axis must be a whole number, a tuple of them, or None for all axes; got {axis!r}")
         if not -ndim <= one < ndim:
             raise ValueError(f"axis {one} is out of range for an array of {ndim} axes")
     found = tuple(sorted(int(one) % ndim for one in axes))
