@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "source"
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from autodiff_exercises.exercise import Exercise  # noqa: E402
 from autodiff_exercises.registry import exercise_named  # noqa: E402

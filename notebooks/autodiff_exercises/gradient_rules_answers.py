@@ -1,0 +1,165 @@
+"""Answers to the exercises of lesson 40 on mul, exp and broadcasting, right and wrong: what the checks are tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+# ---------------------------------------------------------------------------------------------------------------- mul
+
+
+def mul_vjp(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gradients of x · y for x and for y, where g is the gradient that arrives. All three have one shape."""
+    return g * y, g * x
+
+
+def mul_by_einsum(g: Array, x: Array, y: Array) -> list[Array]:
+    """The same, as a list and in another notation."""
+    return [np.einsum("...,...->...", g, y), np.einsum("...,...->...", x, g)]
+
+
+def mul_forgets_upstream(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """The local derivatives alone."""
+    return y + 0 * g, x + 0 * g
+
+
+def mul_swapped(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Each input multiplied by itself."""
+    return g * x, g * y
+
+
+def mul_like_add(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """The rule of addition."""
+    return g.copy(), g.copy()
+
+
+def mul_as_one_sum(g: Array, x: Array, y: Array) -> Array:
+    """The two gradients added to one."""
+    return np.asarray(g * y + g * x)
+
+
+def mul_in_place(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Saves an array, and spoils the caller's."""
+    for_x = g * y
+    g *= x
+    return for_x, g
+
+
+def mul_in_float64(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Goes through Python's numbers."""
+    return g.astype(float) * y, g.astype(float) * x
+
+
+# ---------------------------------------------------------------------------------------------------------------- exp
+
+
+def exp_vjp(g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The gradient of exp(x), entry by entry, for x, where g is the gradient that arrives, shaped like x."""
+    return np.asarray(g * np.exp(x))
+
+
+def exp_from_the_result(g: Array, x: Array) -> Array:
+    """As frameworks do it: the forward pass has the result already."""
+    out = np.exp(x)
+    return np.asarray(np.multiply(out, g))
+
+
+def exp_forgets_upstream(g: Array, x: Array) -> Array:
+    """The derivative that school teaches."""
+    return np.asarray(np.exp(x))
+
+
+def exp_by_power_rule(g: Array, x: Array) -> Array:
+    """Takes e for the variable and x for the exponent's number."""
+    return np.asarray(g * x * np.exp(x - 1))
+
+
+def exp_inside(g: Array, x: Array) -> Array:
+    """The upstream gradient goes into the function."""
+    return np.asarray(np.exp(g * x))
+
+
+def exp_of_upstream(g: Array, x: Array) -> Array:
+    """The derivative at the wrong place."""
+    return np.asarray(g * np.exp(g))
+
+
+def exp_like_log(g: Array, x: Array) -> Array:
+    """The rule of the inverse function."""
+    return np.asarray(g / x)
+
+
+def exp_in_float64(g: Array, x: Array) -> Array:
+    """Writes into an array that was made without a dtype."""
+    out = np.zeros(x.shape)
+    out[...] = g * np.exp(x)
+    return out
+
+
+def exp_in_place(g: Array, x: Array) -> Array:
+    """Takes the caller's g for a place to work in."""
+    g *= np.exp(x)
+    return g
+
+
+# -------------------------------------------------------------------------------------------------------- unbroadcast
+
+
+def unbroadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The gradient for an array of this shape that was broadcast to the shape of g."""
+    new_axes = tuple(range(g.ndim - len(shape)))
+    g = g.sum(axis=new_axes)
+    stretched = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    return np.asarray(g.sum(axis=stretched, keepdims=True))
+
+
+def unbroadcast_by_reshape(g: Array, shape: tuple[int, ...]) -> Array:
+    """All axes at once: give the small shape its leading ones, sum, then take them off."""
+    full = (1,) * (g.ndim - len(shape)) + shape
+    axes = tuple(a for a in range(g.ndim) if full[a] == 1)
+    return np.asarray(g.sum(axis=axes, keepdims=True).reshape(shape))
+
+
+def unbroadcast_one_at_a_time(g: Array, shape: tuple[int, ...]) -> Array:
+    """One axis after the other."""
+    while g.ndim > len(shape):
+        g = np.add.reduce(g, axis=0)
+    for axis, size in enumerate(shape):
+        if g.shape[axis] != size:
+            g = np.add.reduce(g, axis=axis, keepdims=True)
+    return np.asarray(g)
+
+
+def unbroadcast_nothing(g: Array, shape: tuple[int, ...]) -> Array:
+    """Broadcasting needs nothing."""
+    return g
+
+
+def unbroadcast_new_axes_only(g: Array, shape: tuple[int, ...]) -> Array:
+    """Forgets the axes of size 1 that were stretched."""
+    return np.asarray(g.sum(axis=tuple(range(g.ndim - len(shape)))))
+
+
+def unbroadcast_drops_axes(g: Array, shape: tuple[int, ...]) -> Array:
+    """The stretched axes are summed, and gone."""
+    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1)))
+
+
+def unbroadcast_mean(g: Array, shape: tuple[int, ...]) -> Array:
+    """The average of the copies."""
+    g = g.mean(axis=tuple(range(g.ndim - len(shape))))
+    return np.asarray(g.mean(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
+
+
+def unbroadcast_first_copy(g: Array, shape: tuple[int, ...]) -> Array:
+    """One copy stands for all."""
+    g = g[(0,) * (g.ndim - len(shape))]
+    return np.array(g[tuple(slice(0, size) for size in shape)])
+
+
+def unbroadcast_aligned_left(g: Array, shape: tuple[int, ...]) -> Array:
+    """The new axes come last, as if shapes were compared from the left."""
+    g = g.sum(axis=tuple(range(len(shape), g.ndim)))
+    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
