@@ -141,7 +141,12 @@ for name, g in (("random", rng.normal(size=3)), ("all ones", np.ones(3))):
 rows, bias = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([0.5, 0.5, 0.5])
 upstream = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
 
-aw.GradientFlowView(lambda rows, bias: rows + bias, rows, bias, cotangent=upstream)
+
+def with_bias(rows, bias):
+    return rows + bias
+
+
+aw.GradientFlowView(with_bias, rows, bias, cotangent=upstream)
 
 # %% [markdown]
 # Each number of the bias was used twice. You know what happens to a value that is used twice: its contributions are
@@ -155,8 +160,26 @@ unsummed = upstream
 print("before:", bias.shape, " after one step:", (bias - 0.1 * unsummed).shape)
 
 # %% [markdown]
-# No error. The parameter has *grown*: from now on every row has a bias of its own. The loss even falls, since a larger
-# model fits more, and it breaks only when the batch size changes.
+# No error. The parameter has *grown*: from now on every row has a bias of its own. Does training notice? Below a model of
+# one number `b` is fitted to four targets. The best that one number can reach is their variance.
+#
+# **Predict:** will the loss of the wrong gradient be above that, or below?
+
+# %%
+targets = rng.normal(size=4)
+b = np.zeros(1)
+for _ in range(200):
+    error = b - targets
+    b = b - 0.1 * error  # should be the sum of error: b has one number
+print(f"loss {np.mean(error**2):.6f}, possible {np.var(targets):.6f}, shape of b {b.shape}")
+try:
+    b - rng.normal(size=5)
+except ValueError as problem:
+    print("five other targets:", problem)
+
+# %% [markdown]
+# Better than possible! The model has learned its four targets by heart. A mistake in a gradient can *lower* the loss; here
+# it shows only when a batch of another size comes.
 #
 # Broadcasting has two forms. Axes are **added in front**: (3,) becomes (2, 3). And axes of size 1 are **stretched**: (2, 1)
 # becomes (2, 3). In the table all three small arrays are broadcast to (2, 3).
@@ -181,8 +204,13 @@ for small in (np.zeros(3), np.zeros((2, 1)), np.zeros((1, 1))):
 #
 # **Predict:** two row sums have the upstream gradients 1 and 10. What is the gradient of the six numbers?
 
+
 # %%
-aw.GradientFlowView(lambda rows: ops.sum(rows, axis=1), rows, cotangent=np.array([1.0, 10.0]))
+def row_sums(rows):
+    return ops.sum(rows, axis=1)
+
+
+aw.GradientFlowView(row_sums, rows, cotangent=np.array([1.0, 10.0]))
 
 # %% [markdown]
 # Each number moved one sum, with a local derivative of 1. So it receives the gradient of *its* sum: the gradient is copied
