@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -15,6 +14,7 @@ import autodiff_lab as ad
 from . import gradient_check_answers as answers
 from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case
 from .gradient_checker import CHECKER
+from .limits import Limited, limited
 from .vjp_laws import numbers
 
 LESSON = "50_gradient_check"
@@ -138,30 +138,6 @@ EXACT = 1e-11  # relative: rounding alone. Differences of a gradient reach 1e-10
 RUNS = 4
 
 
-class TooManyRunsError(RuntimeError):
-    """A function was run more often than an exercise allows."""
-
-
-@dataclass
-class Counted:
-    """A function that may be run only a few times."""
-
-    f: Function
-    runs: int = field(default=0, compare=False)
-
-    def __call__(self, x: Any) -> Any:
-        """The function's value; after ``RUNS`` calls an error instead."""
-        self.runs += 1
-        if self.runs > RUNS:
-            raise TooManyRunsError(f"f was run more than {RUNS} times")
-        return self.f(x)
-
-
-def counted(f: Function) -> Counted:
-    """The function, with a limit on how often it is run."""
-    return Counted(f)
-
-
 def _hessian_cases(random: Random, marking: bool) -> Iterator[Case]:
     size = random.randint(6, 9) if marking else 3
     kinds = [
@@ -170,17 +146,19 @@ def _hessian_cases(random: Random, marking: bool) -> Iterator[Case]:
         ("exponentials", "ops.exp(ops.mean(x * x))", size + 1),
     ]  # fmt: skip
     for check, formula, n in kinds:
-        yield case(check, f"counted(lambda x: {formula}), {numbers(random, n)}, {numbers(random, n)}", counted=counted)
+        yield case(
+            check, f"limited(lambda x: {formula}, {RUNS}), {numbers(random, n)}, {numbers(random, n)}", limited=limited
+        )
     large = f"np.linspace({random.randint(1, 3)}.5, 2.5, 20000)"
-    yield case("20,000 numbers", f"counted(lambda x: ops.sum(x * x * x)), {large}, {large}", counted=counted)
+    yield case("20,000 numbers", f"limited(lambda x: ops.sum(x * x * x), {RUNS}), {large}, {large}", limited=limited)
 
 
-def _along(f: Counted, x: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+def _along(f: Limited, x: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
     """d²/ds dt of f(x + s u + t v): how the slope along u changes along v. Forward mode twice."""
-    return float(ad.jvp(lambda z: ad.jvp(f.f, (z,), (u,))[1], (x,), (v,))[1])
+    return float(ad.jvp(lambda z: ad.jvp(f.function, (z,), (u,))[1], (x,), (v,))[1])
 
 
-def _is_product(answer: Any, f: Counted, x: np.ndarray, v: np.ndarray, precision: float = EXACT) -> bool:
+def _is_product(answer: Any, f: Limited, x: np.ndarray, v: np.ndarray, precision: float = EXACT) -> bool:
     """Whether ⟨u, answer⟩ is the second derivative along u and v, for random u."""
     if not isinstance(answer, np.ndarray) or answer.shape != x.shape:
         return False
@@ -202,7 +180,7 @@ def _all_equal(formula: Callable[[Function, np.ndarray, np.ndarray], np.ndarray]
 
     def is_equal(one: Wrong) -> bool:
         f, x, v = one.case.arguments
-        expected = formula(f.f, x, v)
+        expected = formula(f.function, x, v)
         return not one.failure and np.shape(one.answer) == expected.shape and np.allclose(one.answer, expected)
 
     return lambda wrong: all(map(is_equal, wrong))
@@ -243,7 +221,7 @@ gives one number.
             "first the matrix, then the product",
             "Your function works through the Hessian, row by row or as a whole, so its cost grows with the number of "
             "entries of `x`. A product with one vector takes one pass, whatever the size.",
-            lambda wrong: any(one.failure in ("TooManyRunsError", "MemoryError") for one in wrong),
+            lambda wrong: any(one.failure in ("TooManyCalls", "MemoryError") for one in wrong),
         ),
         STOPS_WITH_ERROR,
         Misconception(

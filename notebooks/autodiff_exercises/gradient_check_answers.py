@@ -1,5 +1,8 @@
 """Answers to the exercises of lesson 50, right and wrong: what the checks are tested on."""
 
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
+# Solutions are shown to students as they stand: types that a notebook has not imported would stop it.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +19,7 @@ Function = Callable[..., Any]
 # -------------------------------------------------------------------------------------------------------------- slope
 
 
-def slope(f: Callable[[float], float], x: float) -> float:
+def slope(f, x):
     """The derivative of f at x by differences, to eight digits. f changes on the scale of x, or of 1 where x is 0."""
     h = 1e-5 * (abs(x) or 1.0)
     return (f(x + h) - f(x - h)) / (2 * h)
@@ -74,7 +77,7 @@ def slope_no_step_at_zero(f: Function, x: float) -> float:
 # -------------------------------------------------------------------------------------------------- gradient_is_right
 
 
-def gradient_is_right(op: Any) -> bool:
+def gradient_is_right(op):
     """Whether op.vjp gives the gradient of op.forward, in every entry of every input."""
     rng = np.random.default_rng(0)
     for seed in range(5):
@@ -235,10 +238,10 @@ def where_nan_is_no_difference(op: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------ hessian_times
 
 
-def hessian_times(f: Callable[..., Any], x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def hessian_times(f, x, v):
     """The Hessian of f at x times v, where f gives one number: by differentiating twice, without building the Hessian."""
     _gradient, product = ad.jvp(ad.grad(f), (x,), (v,))
-    return np.asarray(product)
+    return product
 
 
 def reverse_over_reverse(f: Function, x: Array, v: Array) -> Array:

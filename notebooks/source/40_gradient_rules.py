@@ -48,7 +48,8 @@ aw.GradientFlowView(program, np.array([2.0, 3.0, 4.0]), np.array([5.0, 6.0, 7.0]
 # much the loss cares about the product, the other how much the product cares about `x`. People forget the first one
 # surprisingly often.
 #
-# A rule in the lab is a function of few lines. It may ask for `g`, the upstream gradient, and for the inputs that it needs.
+# A rule in the lab is a function of few lines. It may ask for `g`, the upstream gradient, and for the inputs that it
+# needs.
 
 # %%
 print(inspect.getsource(ad.registry["add"].vjp_rules["x"]))
@@ -131,8 +132,8 @@ for name, g in (("random", rng.normal(size=3)), ("all ones", np.ones(3))):
 # %% [markdown]
 # ## 4 Broadcasting copies, so its gradient sums
 #
-# A layer adds one bias to every row: shapes (2, 3) and (3,). NumPy *broadcasts* (广播) the bias: it behaves as if it had been
-# copied, once for each row.
+# A layer adds one bias to every row: shapes (2, 3) and (3,). NumPy *broadcasts* (广播) the bias: it behaves as if it
+# had been copied, once for each row.
 #
 # **Predict:** the upstream gradient has shape (2, 3). The bias has three numbers, so its gradient must have three. Which
 # three?
@@ -178,11 +179,11 @@ except ValueError as problem:
     print("five other targets:", problem)
 
 # %% [markdown]
-# Better than possible! The model has learned its four targets by heart. A mistake in a gradient can *lower* the loss; here
-# it shows only when a batch of another size comes.
+# Better than possible! The model has learned its four targets by heart. A mistake in a gradient can *lower* the
+# loss; here it shows only when a batch of another size comes.
 #
-# Broadcasting has two forms. Axes are **added in front**: (3,) becomes (2, 3). And axes of size 1 are **stretched**: (2, 1)
-# becomes (2, 3). In the table all three small arrays are broadcast to (2, 3).
+# Broadcasting has two forms. Axes are **added in front**: (3,) becomes (2, 3). And axes of size 1 are **stretched**:
+# (2, 1) becomes (2, 3). In the table all three small arrays are broadcast to (2, 3).
 #
 # **Predict** each gradient before you run.
 
@@ -213,8 +214,8 @@ def row_sums(rows):
 aw.GradientFlowView(row_sums, rows, cotangent=np.array([1.0, 10.0]))
 
 # %% [markdown]
-# Each number moved one sum, with a local derivative of 1. So it receives the gradient of *its* sum: the gradient is copied
-# along the axis that was summed. Broadcasting and summing are each other's transpose:
+# Each number moved one sum, with a local derivative of 1. So it receives the gradient of *its* sum: the gradient is
+# copied along the axis that was summed. Broadcasting and summing are each other's transpose:
 #
 # | forward | backward |
 # | --- | --- |
@@ -342,10 +343,12 @@ print(forward, backward)
 #
 # * A **VJP** takes the upstream gradient $g$ and gives $J^\mathsf{T} g$, one gradient for each input. The Jacobian itself
 #   is never built.
-# * The gradient is **upstream times local**, not the local derivative. A test with a `g` of ones cannot see the difference.
+# * The gradient is **upstream times local**, not the local derivative. A test with a `g` of ones cannot see the
+#   difference.
 # * A gradient has the **shape and the dtype of its input**.
 # * Copies forward, **sums backward**; sums forward, **copies backward**.
-# * A matrix product goes back through **transposes**. Making the shape fit with `reshape` gives wrong numbers without an error.
+# * A matrix product goes back through **transposes**. Making the shape fit with `reshape` gives wrong numbers
+#   without an error.
 # * One law tests every rule: $\langle g, J u\rangle = \langle J^\mathsf{T} g, u\rangle$, with random numbers, and
 #   sizes that differ.
 #
