@@ -191,9 +191,19 @@ for name, (f, rule) in wrong_rules.items():
 # The direction `u` has to be random for the same reason. And even so: this checker looked at one point, one input
 # and never at shapes, dtypes, or at what the rule does to its arguments.
 #
-# **Exercise: write a checker.** It will meet twenty wrong ops and five right ones. The check tells your *detection
-# rate* and your *false alarms*; nobody has 20 and 0 at the first try. This is the longest exercise of the lesson:
-# take 30 minutes.
+# Below you write a checker that looks at all of that. What it will meet are ops like this one. **Predict:** which shapes
+# must its gradients have?
+
+# %%
+op = planted_op(2)
+out = op.forward(*op.inputs())
+print("inputs", [(one.shape, one.dtype.name) for one in op.inputs()], " result", out.shape)
+print("gradients", [(one.shape, one.dtype.name) for one in op.vjp(np.ones_like(out), *op.inputs())])
+
+# %% [markdown]
+# **Exercise: write a checker.** The check tells your *detection rate* (how many of the wrong ops you find) and your
+# *false alarms* (how many of the right ones you refuse). Do not expect 20 and 0 at the first try: start simple, and let
+# the check tell what to look at next. This is the longest exercise of the lesson: take 30 minutes.
 
 # %% exercise="gradient_is_right"
 
