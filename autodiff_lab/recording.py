@@ -349,7 +349,7 @@ class _FromRecords:
             op.infer_shape([node.shape for node in nodes], attributes),
             op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes),
             op=op, inputs=ids, attributes=attributes, scope=call.scope if call else "", source=call.source if call else None,
-            saved=tuple(dict.fromkeys(places[n] for n, v in kept.items() if n in places and v is not None)),
+            saved=tuple(dict.fromkeys(places[n] for n, v in kept.items() if n in places and hasattr(v, "shape"))),
         )  # fmt: skip
 
     def _constant(self, spec: Any, kept: Any) -> int:

@@ -35,6 +35,12 @@ VIEWS: dict[str, Callable[[], View]] = {
         for name, (f, arguments) in FUNCTIONS.items()
     },
     **{
+        f"gradient flow of {name}, tangents and bytes": partial(
+            aw.GradientFlowView, f, *arguments, tangents=True, memory=True
+        )
+        for name, (f, arguments) in FUNCTIONS.items()
+    },
+    **{
         f"forward mode of {name}": partial(aw.ForwardModeView, f, *arguments, seed="all" if name == "expression" else 0)
         for name, (f, arguments) in FUNCTIONS.items()
     },

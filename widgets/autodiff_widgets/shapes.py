@@ -135,6 +135,14 @@ def row(key: str, box: Box, lines: Sequence[Text], css: str = "row") -> str:
     )
 
 
+def bar(key: str, box: Box, css: str, title: str) -> str:
+    """A bar of a chart."""
+    return (
+        f'<g class="bar {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
+        f"{_rect(box.x, box.y, box.width, box.height, min(3, box.width / 4))}</g>"
+    )
+
+
 def heading(text: str, x: float, y: float, css: str = "label") -> str:
     """A line of text that belongs to no element."""
     return _text(Text(text, css), x, y, "start", longest=200)

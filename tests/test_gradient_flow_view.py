@@ -1,0 +1,95 @@
+"""Tangents beside gradients: forward mode on the same graph, and the identity that joins both ends."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import autodiff_widgets as aw
+import numpy as np
+import pytest
+from autodiff_widgets.subjects import floating_inputs
+from autodiff_widgets.values import box_text
+
+import autodiff_lab as ad
+from autodiff_lab import events
+from tests.drawn_graphs import FUNCTIONS, expression, square
+
+ENDS = re.compile(r"gradient · tangent is (\S+) at the output and (\S+) at the inputs: (.*)")
+
+
+def ends_of(view: aw.GradientFlowView) -> tuple[float, float, str]:
+    found = ENDS.match(view.frames[-2].caption)
+    assert found is not None
+    return float(found[1]), float(found[2]), found[3]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradient_times_tangent_is_one_number_at_both_ends(name: str) -> None:
+    f, arguments = FUNCTIONS[name]
+    inputs, of_inputs = floating_inputs(f, arguments, "test")
+    rng = np.random.default_rng(1)
+    along = {name: rng.normal(size=value.shape) for name, value in inputs.items()}
+    at_output, at_inputs, verdict = ends_of(aw.GradientFlowView(f, *arguments, tangents=along))
+    _, derivative = ad.jvp(of_inputs, tuple(inputs.values()), tuple(along.values()))
+    assert at_output == pytest.approx(float(derivative), rel=1e-5)
+    assert at_inputs == pytest.approx(float(derivative), rel=1e-4) and "the same number" in verdict
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_node_of_the_graph_gets_its_tangent(name: str) -> None:
+    f, arguments = FUNCTIONS[name]
+    view = aw.GradientFlowView(f, *arguments, tangents=True)
+    shown = view.scene.texts_at(len(view.frames) - 1)
+    for node in view.graph:
+        if node.kind != "constant":
+            assert shown[f"n{node.serial}", "tangent"].startswith("tangent ")
+    inputs, of_inputs = floating_inputs(f, arguments, "test")
+    _, derivative = ad.jvp(of_inputs, tuple(inputs.values()), tuple(np.ones_like(v) for v in inputs.values()))
+    output = view.graph.nodes[view.graph.outputs[0]]
+    assert shown[f"n{output.serial}", "tangent"] == f"tangent {box_text(derivative)}"
+
+
+def test_ends_that_differ_show_a_wrong_rule() -> None:
+    @ad.op(elementwise=True)
+    def halved(xp: Any, x: Any) -> Any:
+        """x / 2."""
+        return x / 2.0
+
+    @halved.vjp
+    def halved_vjp(g: Any) -> Any:
+        return g / 4.0
+
+    @halved.jvp
+    def halved_jvp(dx: Any) -> Any:
+        return dx / 2.0
+
+    at_output, at_inputs, verdict = ends_of(aw.GradientFlowView(lambda x: halved(x) * x, 3.0, tangents=True))
+    assert (at_output, at_inputs) == (3.0, 2.25) and "a gradient rule is wrong" in verdict
+
+
+def test_a_cotangent_of_several_numbers_is_weighed_with_their_tangents() -> None:
+    view = aw.GradientFlowView(
+        lambda x: x * x, np.array([1.0, 2.0]), cotangent=np.array([1.0, 10.0]), tangents={"x": np.array([3.0, 1.0])}
+    )
+    assert ends_of(view)[:2] == (46.0, 46.0)  # 1 · 2·1·3 + 10 · 2·2·1
+
+
+def test_the_forward_pass_is_not_shown_again_for_the_tangents() -> None:
+    view = aw.GradientFlowView(expression, 0.5, 3.0, 1.0, tangents=True)
+    forward = [frame.caption for frame in view.frames if frame.caption.startswith("Forward:")]
+    assert len(forward) == 4
+    assert len([event for event in view.events if isinstance(event, events.OpCalled)]) == 8, "but it ran again"
+
+
+def test_an_input_that_the_result_does_not_need_has_no_node_and_no_say() -> None:
+    view = aw.GradientFlowView(lambda x, unused: x * x, 3.0, 5.0, tangents=True)
+    assert ends_of(view)[:2] == (6.0, 6.0)
+
+
+def test_tangents_of_a_tensor_are_refused_because_its_function_is_not_known() -> None:
+    x = ad.tensor(3.0, requires_grad=True)
+    with pytest.raises(ValueError, match=r"tangents need the function.*tangents=True"):
+        aw.GradientFlowView(x * x, tangents=True)
+    with pytest.raises(ValueError, match=r"tangents: no floating input 'y'; give one of 'x'"):
+        aw.GradientFlowView(square, 3.0, tangents={"y": 1.0})
