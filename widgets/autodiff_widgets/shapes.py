@@ -88,7 +88,7 @@ def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge:
     first = box.middle - LINE * (len(lines) - 1) / 2 + 5
     texts = [_text(line, box.centre, first + LINE * place) for place, line in enumerate(lines)]
     if badge is not None:
-        texts.append(_text(Text("", "label", badge), box.right, box.y - 6, "end"))
+        texts.append(_text(Text("", "label outside", badge), box.right, box.y - 6, "end"))
     return (
         f'<g class="node {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
         f"{_rect(box.x, box.y, box.width, box.height, radius)}{''.join(texts)}</g>"
