@@ -165,7 +165,12 @@ def watch(page: Any, record: Record) -> None:
     page.route("**/*", decide)
     page.on("websocket", lambda socket: None if is_local(socket.url) else record.outside.append(socket.url))
     page.on("pageerror", lambda error: record.errors.append(str(error)))
-    page.on("console", lambda message: record.errors.append(message.text) if message.type == "error" else None)
+    page.on("console", lambda message: record.errors.append(message.text) if is_ours(message) else None)
+
+
+def is_ours(message: Any) -> bool:
+    """Whether a line of the console is an error, or anywidget's warning about the player."""
+    return message.type == "error" or (message.type == "warning" and "anywidget" in message.text)
 
 
 def is_local(url: str) -> bool:

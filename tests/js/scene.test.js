@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 import { makeModel, random, randomScene, window } from "./page.js";
 
-const { byKey, film, parsePicture, render } = await import("../../widgets/autodiff_widgets/scene.js");
+const player = await import("../../widgets/autodiff_widgets/scene.js");
+const { byKey, film, parsePicture } = player;
+const { render } = player.default;
 
 const cleanups = [];
 afterEach(() => {
@@ -29,6 +31,11 @@ function show(scene, state) {
 
 const draw = (scene) => scene.panes.map((pane) => parsePicture(pane.svg));
 const markup = (pictures) => pictures.map((picture) => picture.innerHTML).join();
+
+test("The widget is the default export alone, since a render by name is deprecated", () => {
+  assert.deepEqual(Object.keys(player.default), ["render"]);
+  assert.ok(!("render" in player));
+});
 
 test("After any scrub the pictures are the same as after a replay from the start", () => {
   for (let seed = 1; seed <= 40; seed++) {

@@ -482,7 +482,7 @@ function buildPlayer(el, model, signal) {
 }
 
 /** Show a widget's model in an element; returns what takes it away. @param {{model: Model, el: HTMLElement}} view */
-export function render({ model, el }) {
+function render({ model, el }) {
   let life = new AbortController();
   const build = () => {
     life.abort();
@@ -498,4 +498,4 @@ export function render({ model, el }) {
   };
 }
 
-export default { render };
+export default { render }; // anywidget warns of a `render` that is exported by name
