@@ -6,10 +6,30 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from . import computation_graph, dual_numbers, gradient_check, gradient_rules, jacobian_passes, nested_derivative, orders, reverse_mode, tracing
+from . import (
+    computation_graph,
+    dual_numbers,
+    gradient_check,
+    gradient_rules,
+    jacobian_passes,
+    nested_derivative,
+    orders,
+    reverse_mode,
+    tracing,
+)
 from .exercise import Exercise
 
-LESSONS = (computation_graph, tracing, dual_numbers, jacobian_passes, nested_derivative, reverse_mode, orders, gradient_rules, gradient_check)
+LESSONS = (
+    computation_graph,
+    tracing,
+    dual_numbers,
+    jacobian_passes,
+    nested_derivative,
+    reverse_mode,
+    orders,
+    gradient_rules,
+    gradient_check,
+)
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
 
 
