@@ -115,7 +115,8 @@ def one_sided(f, x, h):
 
 
 def central(f, x, h):
-    return (f(x + h) - f(x - h)) / (2 * h)
+    ahead, behind = f(x + h), f(x - h)
+    return (ahead - behind) / (2 * h)
 
 
 steps = 10.0 ** -np.arange(1, 16)
