@@ -103,7 +103,7 @@ class TangentPushed(NamedTuple):
     direction: int  # which of the tangents that travel together, counted from 0
     primal: Any  # the operand's value
     tangent: Any  # the operand's tangent
-    local: Any  # the local derivative where the op is elementwise, else None
+    local: Any  # the local derivative where the op is elementwise and the tangent an array, else None
     part: Any
     total: Any  # the result's tangent so far, in the result's shape
     arrived: int  # how many parts have been added, this one included

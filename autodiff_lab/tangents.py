@@ -72,8 +72,10 @@ class TangentWatcher:
         if self.context.receiver is None:
             return
         used = self.op.per_operand(self.op.jvp_needs(argument), len(self.operands))
-        with events.switched(receiver=None, guard=None):
-            so_far, local = self.op.fit_tangent(total, self.named["out"]), self._local(place, tangent)
+        so_far, local = total, None
+        if _is_array(total) and _is_array(tangent):  # on Tensors and symbols, looking would itself be recorded
+            with events.switched(receiver=None, guard=None):
+                so_far, local = self.op.fit_tangent(total, self.named["out"]), self._local(place, tangent)
         pushed = events.TangentPushed(
             self.serial, self.senders[place], self.op.name, argument, rule, direction, self.named[argument], tangent, local,
             part, so_far, list(self.moving).index(place) + 1, len(self.moving), used,
@@ -82,9 +84,13 @@ class TangentWatcher:
 
     def _local(self, place: int, tangent: Any) -> Any:
         """The local derivative of an elementwise op: what its rule makes of a tangent of ones."""
-        if not self.op.elementwise or not isinstance(tangent, (np.ndarray, np.generic)):
+        if not self.op.elementwise:
             return None
         return self.op.apply_jvp(place, np.ones_like(tangent), dict(self.named), self.attributes)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic))
 
 
 def _numbered(tangents: tuple[Any, ...]) -> NumberedTangents:

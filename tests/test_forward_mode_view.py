@@ -110,6 +110,14 @@ def test_selecting_an_input_seeds_it_and_keeps_it_selected() -> None:
     assert view.graph is graph and view.seed == "b"
 
 
+def test_the_facts_of_a_node_have_its_tangent_of_every_pass() -> None:
+    view = aw.ForwardModeView(lambda x, w: x * w, 2.0, 3.0, seed="all")
+    product = view.graph.nodes[view.graph.outputs[0]]
+    rows = view.scene.facts[f"n{product.serial}"]
+    assert ("tangent along x", "3") in rows and ("tangent along w", "2") in rows
+    assert "tangent along x 3; tangent along w 2" in view.text()
+
+
 def test_functions_with_several_results_show_the_tangent_of_each() -> None:
     view = aw.ForwardModeView(lambda x: (x * x, {"e": ops.exp(x)}), 1.0)
     assert texts_of(view, "column") == {"column.0": "2; 2.71828"}

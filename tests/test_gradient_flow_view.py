@@ -87,6 +87,18 @@ def test_an_input_that_the_result_does_not_need_has_no_node_and_no_say() -> None
     assert ends_of(view)[:2] == (6.0, 6.0)
 
 
+def test_a_forward_mode_inside_the_function_is_shown_by_the_ops_that_it_made() -> None:
+    def f(x: Any) -> Any:
+        return ad.jvp(lambda y: y * y * x, (x,), (1.0,))[1]
+
+    view = aw.GradientFlowView(f, 3.0, memory=True)
+    assert view.frames[-1].caption == "Done. The gradients are: `x` 12."
+    calls = [frame.caption for frame in view.frames if frame.caption.startswith("Forward:")]
+    shown = {node.label for node in view.graph if node.op is not None}
+    assert shown == {"mul", "add"} and len(calls) >= len([n for n in view.graph if n.op is not None])
+    assert view.scene.panes[1].svg.count('class="bar forward"') == len(calls)
+
+
 def test_tangents_of_a_tensor_are_refused_because_its_function_is_not_known() -> None:
     x = ad.tensor(3.0, requires_grad=True)
     with pytest.raises(ValueError, match=r"tangents need the function.*tangents=True"):

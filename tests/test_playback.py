@@ -86,6 +86,15 @@ def test_tangents_are_numbered_only_while_somebody_listens() -> None:
     assert seen == [tuple, tuple, NumberedTangents, NumberedTangents]
 
 
+def test_listening_adds_no_node_to_a_graph_that_is_recorded() -> None:
+    def derivative(x: Any, b: Any) -> Any:
+        return ad.jvp(lambda b: ops.tanh(x + b), (b,), (np.ones(3),))[1]
+
+    quiet = ad.record(derivative, np.ones((4, 3)), np.zeros(3))
+    with ad.listen():
+        assert ad.record(derivative, np.ones((4, 3)), np.zeros(3)) == quiet
+
+
 def test_several_tangents_that_travel_together_are_told_apart() -> None:
     with ad.listen() as told:
         jacobian = ad.jacobian(lambda x: ops.exp(x) * x, mode="forward")(np.array([0.5, 2.0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -98,7 +98,7 @@ def forward_scene(graph: Graph, passes: Sequence[Pass], inputs: Sequence[str], n
     for number in range(len(passes)):
         film.play(number)
     film.finish()
-    facts = {**graph_facts(graph), **_input_facts(graph)}
+    facts = {key: (*rows, *film.tangents.get(key, ())) for key, rows in _facts(graph).items()}
     title = f"Forward mode of {graph.name}"
     return Scene(title, (film.drawing.pane, film.columns.pane), tuple(film.steps.frames), facts, LEGEND)
 
@@ -115,6 +115,7 @@ class _Passes:
                 rooms[node] = max(rooms.get(node, ""), text, key=len)
         self.drawing = draw(graph, f"Graph {graph.name}", lambda node: _lines(node, rooms.get(node.id, "")))
         self.columns = _Columns([one.label for one in passes])
+        self.tangents: dict[str, list[tuple[str, str]]] = {}  # element -> the tangent of each pass, for the facts
         start = "Forward mode sends a tangent along with each value. Each pass gives one column of the Jacobian."
         self.steps = Steps(" ".join(filter(None, [start, note, self.drawing.note])))
 
@@ -129,6 +130,7 @@ class _Passes:
             found = shown.of(seeded)
             lasting += found.lasting if found else ()
         self.steps.add(self._start(number), _last_of_each(lasting))
+        self._note_tangents(one, ids)
         for event in one.heard:
             found = None if isinstance(event, events.TangentSeeded) else shown.of(event)
             if found is None:
@@ -143,6 +145,15 @@ class _Passes:
                 focus,
                 None if source is None else str(source),
             )
+
+    def _note_tangents(self, one: Pass, ids: Mapping[int, int]) -> None:
+        found: dict[str, Any] = {}
+        for event in one.heard:
+            if isinstance(event, (events.TangentSeeded, events.TangentPushed)) and event.serial in ids:
+                key = key_of(self.graph.nodes[ids[event.serial]])
+                found[key] = event.tangents[0] if isinstance(event, events.TangentSeeded) else event.total
+        for key, tangent in found.items():
+            self.tangents.setdefault(key, []).append((f"tangent along {one.label}", value_text(tangent)))
 
     def finish(self) -> None:
         """Add the last frame: what it took."""
@@ -239,11 +250,11 @@ def _lines(node: Node, room: str) -> tuple[Text, ...]:
     )  # fmt: skip
 
 
-def _input_facts(graph: Graph) -> dict[str, Rows]:
-    """The facts of the inputs, with what a click does."""
-    facts = graph_facts(graph)
-    keys = [key_of(graph.nodes[node]) for node in graph.inputs]
-    return {key: (*facts[key], ("click", "seeds this input, while the kernel runs")) for key in keys}
+def _facts(graph: Graph) -> dict[str, Rows]:
+    """The facts of every node; an input says what a click does."""
+    click = ("click", "seeds this input, while the kernel runs")
+    inputs = {key_of(graph.nodes[node]) for node in graph.inputs}
+    return {key: (*rows, click) if key in inputs else rows for key, rows in graph_facts(graph).items()}
 
 
 def _advice(f: Any, arguments: Sequence[Any]) -> str:

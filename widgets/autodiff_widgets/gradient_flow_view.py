@@ -12,7 +12,7 @@ from autodiff_lab.graph import Graph
 from .captions import listed
 from .drawing import node_text
 from .facts import graph_facts
-from .gradient_frames import GradientFrames
+from .gradient_frames import GradientFrames, of_reverse_mode
 from .saved_bytes import ByteBars, moments_of_forward, moments_of_reverse
 from .scene import Scene
 from .seeds import direction, heard_by
@@ -80,7 +80,7 @@ class GradientFlowView(View):
         self.graph = with_writable_names(ad.graph_of(output, names=names, told=forward))
         told, ids = _pushed(subject, arguments, tangents, self.graph)
         heard = [*forward, *backward]
-        bars = ByteBars([*moments_of_reverse(heard), *moments_of_forward(told)]) if memory else None
+        bars = ByteBars([*moments_of_reverse(of_reverse_mode(heard)), *moments_of_forward(told)]) if memory else None
         title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else name_of(subject)}"
         scene = gradient_scene(GradientFrames(self.graph, heard, told, ids, bars), title)
         super().__init__(scene, [*heard, *told], **traits)

@@ -22,6 +22,12 @@ from .tangents_shown import TangentsShown, longest_lines
 from .values import box_text, value_text
 
 
+def of_reverse_mode(heard: Sequence[Event]) -> list[Event]:
+    """What was heard, without the op calls of a forward mode that ran inside: each has a call of its own below."""
+    pushed = {event.serial for event in heard if isinstance(event, events.TangentPushed)}
+    return [event for event in heard if not (isinstance(event, events.OpCalled) and event.serial in pushed)]
+
+
 class GradientFrames:
     """Turns events into frames.
 
@@ -38,7 +44,7 @@ class GradientFrames:
         bars: ByteBars | None = None,
     ) -> None:
         self.graph = graph
-        self.heard, self.told = heard, told
+        self.heard, self.told = of_reverse_mode(heard), told
         self.bars = ByteBars(()) if bars is None else bars
         self.ids = {node.serial: node.id for node in graph} | dict(ids or {})
         self.expected = Counter(event.into for event in heard if isinstance(event, events.ContributionAdded))
