@@ -99,6 +99,20 @@ def test_a_forward_mode_inside_the_function_is_shown_by_the_ops_that_it_made() -
     assert view.scene.panes[1].svg.count('class="bar forward"') == len(calls)
 
 
+def test_tensors_with_names_of_their_own_move_too_and_those_without_a_gradient_stand_still() -> None:
+    weight = ad.tensor(2.0, requires_grad=True, name="weight")
+    view = aw.GradientFlowView(lambda w, x, c: w * x * c, weight, 3.0, ad.tensor(5.0), tangents=True)
+    assert ends_of(view)[:2] == (25.0, 25.0)
+    with pytest.raises(ValueError, match=r"tangents: no floating input 'c'; give one of 'w', 'x'"):
+        aw.GradientFlowView(lambda w, x, c: w * x * c, weight, 3.0, ad.tensor(5.0), tangents={"c": 1.0})
+
+
+def test_an_argument_that_was_computed_moves_where_the_function_begins() -> None:
+    x = ad.tensor(2.0, requires_grad=True)
+    view = aw.GradientFlowView(lambda y: y * y, x * 3.0, tangents=True)
+    assert ends_of(view)[:2] == (12.0, 12.0)
+
+
 def test_tangents_of_a_tensor_are_refused_because_its_function_is_not_known() -> None:
     x = ad.tensor(3.0, requires_grad=True)
     with pytest.raises(ValueError, match=r"tangents need the function.*tangents=True"):

@@ -108,7 +108,7 @@ class _Passes:
 
     def __init__(self, graph: Graph, passes: Sequence[Pass], inputs: Sequence[str], note: str) -> None:
         self.graph, self.passes, self.inputs = graph, passes, inputs
-        self.ids = [matched(one.heard, inputs, graph) for one in passes]
+        self.ids = [matched(one.heard, graph.inputs, graph) for one in passes]
         rooms: dict[int, str] = {}
         for one, ids in zip(passes, self.ids, strict=True):
             for node, text in longest_lines(one.heard, ids).items():

@@ -78,7 +78,7 @@ class GradientFlowView(View):
         with ad.listen() as backward:
             ad.sweep(output, cotangent)
         self.graph = with_writable_names(ad.graph_of(output, names=names, told=forward))
-        told, ids = _pushed(subject, arguments, tangents, self.graph)
+        told, ids = _pushed(subject, arguments, tangents, names, self.graph)
         heard = [*forward, *backward]
         bars = ByteBars([*moments_of_reverse(of_reverse_mode(heard)), *moments_of_forward(told)]) if memory else None
         title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else name_of(subject)}"
@@ -105,9 +105,12 @@ def gradient_scene(frames: GradientFrames, title: str) -> Scene:
 
 
 def _pushed(
-    subject: Any, arguments: Sequence[Any], tangents: Tangents, graph: Graph
+    subject: Any, arguments: Sequence[Any], tangents: Tangents, tensors: Mapping[str, ad.Tensor], graph: Graph
 ) -> tuple[tuple[Event, ...], dict[int, int]]:
-    """What forward mode tells of the same function, and which node each of its serial numbers stands for."""
+    """What forward mode tells of the same function, and which node each of its serial numbers stands for.
+
+    What no gradient flows to stands still, so that both modes see the same inputs.
+    """
     if tangents is False:
         return (), {}
     if not arguments:
@@ -116,9 +119,18 @@ def _pushed(
             "GradientFlowView(f, 2.0, 3.0, tangents=True)"
         )
     inputs, of_inputs = floating_inputs(subject, arguments, "GradientFlowView")
-    along = dict.fromkeys(inputs, 1.0) if tangents is True else tangents
-    told = heard_by(of_inputs, inputs, direction(inputs, along, "tangents"))
-    return told, matched(told, inputs, graph)
+    moving = {name: value for name, value in inputs.items() if tensors[name].requires_grad}
+    along = dict.fromkeys(moving, 1.0) if tangents is True else tangents
+    given = dict(zip(moving, direction(moving, along, "tangents"), strict=True))
+    told = heard_by(of_inputs, inputs, direction(inputs, given, "tangents"))
+    ids = {node.serial: node.id for node in graph}
+    return told, matched(told, [ids.get(_serial(tensors[name])) for name in inputs], graph)
+
+
+def _serial(tensor: ad.Tensor) -> int:
+    """The number by which events and graphs call a Tensor; -1 where nothing calls it."""
+    graph = ad.graph_of(tensor) if tensor.requires_grad else None
+    return -1 if graph is None else graph.nodes[graph.outputs[0]].serial
 
 
 def _advice(subject: Any, arguments: Sequence[Any]) -> str:

@@ -117,12 +117,12 @@ class GradientFrames:
 
     def _both_ends(self) -> tuple[float, float]:
         """The inner product of gradient and tangent at the output, and the sum of those at the inputs."""
-        moved = {self.ids.get(e.serial): e.tangents[0] for e in self.told if isinstance(e, events.TangentSeeded)}
+        moved = {self.ids.get(e.serial, -1): e.tangents[0] for e in self.told if isinstance(e, events.TangentSeeded)}
         seed = next(event.seed for event in self.heard if isinstance(event, events.SweepStarted))
         reached = next(event.tangents[0] for event in self.told[::-1] if isinstance(event, events.TangentReached))
-        leaves = [event for event in self.heard if isinstance(event, events.LeafReached)]
-        at_inputs = sum(_inner(leaf.gradient, moved.get(self.ids[leaf.serial], 0.0)) for leaf in leaves)
-        return _inner(seed, reached), at_inputs
+        gradients = {self.ids[e.serial]: e.cotangent for e in self.heard if isinstance(e, events.CotangentComplete)}
+        gradients |= {self.ids[e.serial]: e.gradient for e in self.heard if isinstance(e, events.LeafReached)}
+        return _inner(seed, reached), sum(_inner(gradients.get(node, 0.0), tangent) for node, tangent in moved.items())
 
     def _source(self, serial: int) -> str | None:
         """The line of the user's code that made a node, where it is known."""

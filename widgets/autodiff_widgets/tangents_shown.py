@@ -12,7 +12,6 @@ from autodiff_lab.graph import Graph
 
 from .drawing import Drawing
 from .scene import Change
-from .shapes import writable
 from .values import box_text
 
 LEGEND = (
@@ -106,13 +105,13 @@ def longest_lines(told: Iterable[Event], ids: Mapping[int, int]) -> dict[int, st
     return longest
 
 
-def matched(told: Iterable[Event], names: Iterable[str], graph: Graph) -> dict[int, int]:
+def matched(told: Iterable[Event], inputs: Iterable[int | None], graph: Graph) -> dict[int, int]:
     """Which node of a graph each serial number of a forward-mode run of the same function stands for.
 
-    Inputs are matched by name, in the order of ``names``; op calls by op and operands, in the order in which they ran.
+    ``inputs`` are the nodes of the run's inputs, in order; None for one that is not in the graph. Op calls are matched by op
+    and operands, in the order in which they ran.
     """
-    by_name = {node.name: node.id for node in graph if node.kind == "input"}
-    inputs = iter(names)
+    seeded = iter(inputs)
     waiting: dict[tuple[str, tuple[int | None, ...]], deque[int]] = {}
     for node in graph:
         if node.op is not None:
@@ -123,9 +122,9 @@ def matched(told: Iterable[Event], names: Iterable[str], graph: Graph) -> dict[i
     for event in told:
         match event:
             case events.TangentSeeded() if level in (None, event.level):
-                level, name = event.level, writable(next(inputs))
-                if name in by_name:
-                    ids[event.serial] = by_name[name]
+                level, found = event.level, next(seeded)
+                if found is not None:
+                    ids[event.serial] = found
             case events.OpCalled():
                 operands = tuple(None if serial is None else ids.get(serial) for serial in event.inputs)
                 if alike := waiting.get((event.op, operands)):
