@@ -198,7 +198,7 @@ class _Columns:
     def pane(self) -> Pane:
         """The picture of the empty list."""
         rows = [
-            (f"column.{place}", [Text(f"along {label}", "label"), Text("?", "value", "column")])
+            (f"column.{place}", [Text(label, "label"), Text("?", "value", "column")])
             for place, label in enumerate(self.labels)
         ]
         rows += [
@@ -209,7 +209,7 @@ class _Columns:
             shapes.row(key, Box(place, 16, 46 + self.STEP * place, self.WIDTH, self.HEIGHT), texts)
             for place, (key, texts) in enumerate(rows)
         ]
-        head = shapes.heading("Derivative of the result", 16, 32)
+        head = shapes.heading("The result's derivative along", 16, 32)
         return Pane(shapes.page(self.WIDTH + 32, 56 + self.STEP * len(rows), [head, *drawn]), "Columns of the Jacobian")
 
     def starts(self, number: int | None) -> tuple[Change, ...]:

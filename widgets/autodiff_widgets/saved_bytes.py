@@ -111,13 +111,13 @@ class ByteBars:
         """The picture before the first step."""
         longest = max((self._count(strip) for strip in self.strips), default=1)
         step = min(max(self.WIDTH / longest, 2.0), 26.0)
-        parts = [shapes.heading("Bytes kept for gradient rules", self.LEFT, 30)]
+        parts = [shapes.heading("Bytes held for gradient rules", self.LEFT, 30)]
         for number, strip in enumerate(self.strips):
             parts += self._strip(strip, self.TOP + self.STRIP * number, step)
         bottom = self.TOP + self.STRIP * len(self.strips)
         box = Box(0, self.LEFT, bottom - 10, self.WIDTH, 30)
-        parts.append(shapes.row("bytes", box, [Text("kept now", "label"), Text("0 B", "value", "now")]))
-        return Pane(shapes.page(max(self.WIDTH, step * longest) + 2 * self.LEFT, bottom + 34, parts), "Bytes kept")
+        parts.append(shapes.row("bytes", box, [Text("held now", "label"), Text("0 B", "value", "now")]))
+        return Pane(shapes.page(max(self.WIDTH, step * longest) + 2 * self.LEFT, bottom + 34, parts), "Bytes held")
 
     @property
     def facts(self) -> dict[str, Rows]:
@@ -132,12 +132,12 @@ class ByteBars:
         """What lasts and what shows for one step, where the event has a bar."""
         place = self._places.get(id(event))
         if place is None:
-            return (), ()
+            return (self.ends() if isinstance(event, events.TangentReached) else ()), ()
         now = Change("bytes", None, {"now": bytes_text(self.moments[place].nbytes)})
         return (Change(f"bar.{place}", "done"), now), (Change(f"bar.{place}", "active"),)
 
     def ends(self) -> tuple[Change, ...]:
-        """After the last step nothing is kept that this run still needs."""
+        """At the end of a run nothing is held that it still needs."""
         return (Change("bytes", None, {"now": "0 B"}),) if self.moments else ()
 
     def _count(self, strip: Strip) -> int:
@@ -153,5 +153,5 @@ class ByteBars:
             height = 2.0 + (self.HEIGHT - 2.0) * nbytes / max(self.most, 1)
             box = Box(place, self.LEFT + step * number, top + 10 + self.HEIGHT - height, step * 0.8, height)
             css = {"forward": "forward", "backward": "backward", "tangents": "update"}[strip]
-            parts.append(shapes.bar(f"bar.{place}", box, css, f"{bytes_text(nbytes)} kept"))
+            parts.append(shapes.bar(f"bar.{place}", box, css, f"{bytes_text(nbytes)} held"))
         return parts
