@@ -114,7 +114,7 @@ def floating_inputs(
 
     def note(name: str, value: Any) -> Any:
         if _is_floating(value):
-            inputs[name] = ad.tensor(value).numpy()
+            inputs[name] = (value if isinstance(value, ad.Tensor) else ad.tensor(value)).numpy()
         return value
 
     _each_leaf(f, arguments, note)

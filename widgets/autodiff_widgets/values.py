@@ -43,7 +43,9 @@ def is_short(value: Any, longest: int = 60) -> bool:
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
-    return value if isinstance(value, np.ndarray) else ad.tensor(value).numpy()
+    if isinstance(value, np.ndarray):
+        return value
+    return (value if isinstance(value, ad.Tensor) else ad.tensor(value)).numpy()
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> str:
