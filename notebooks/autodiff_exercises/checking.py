@@ -68,10 +68,11 @@ def judged(exercise: Exercise, cases: Sequence[Case], done: Run) -> Outcome:
     pairs = list(zip(cases, done.attempts, strict=False))
     if pairs and _is_stub(pairs[0][1].failure):
         return Outcome(exercise.name, "not attempted", message="Write the function, then run its cell and this one.")
-    checks = _by_check(exercise, cases, done)
-    tally = exercise.tally([(case, exercise.is_right(case, attempt)) for case, attempt in pairs])
+    right = [exercise.is_right(case, attempt) for case, attempt in pairs]
+    checks = _by_check(cases, right)
+    tally = exercise.tally([(case, fine) for (case, _attempt), fine in zip(pairs, right, strict=True)])
     notes = tuple(note for note in (tally, done.note) if note)
-    wrong = [Wrong(case, attempt) for case, attempt in pairs if not exercise.is_right(case, attempt)]
+    wrong = [Wrong(case, attempt) for (case, attempt), fine in zip(pairs, right, strict=True) if not fine]
     if wrong:
         belief, call = exercise.misconception(wrong), _call(exercise, wrong[0].case)
         came_back = _what_came_back(wrong[0])
@@ -97,12 +98,11 @@ def _what_came_back(wrong: Wrong) -> str:
     return f"Yours returned {SHOWN.repr(wrong.answer)}{changed}."
 
 
-def _by_check(exercise: Exercise, cases: Sequence[Case], done: Run) -> tuple[tuple[str, bool | None], ...]:
+def _by_check(cases: Sequence[Case], right: Sequence[bool]) -> tuple[tuple[str, bool | None], ...]:
     """For each check whether all its cases are right, or None where the run did not reach its end."""
     results: dict[str, bool | None] = {}
     for number, case in enumerate(cases):
-        reached = number < len(done.attempts)
-        fine = exercise.is_right(case, done.attempts[number]) if reached else None
+        fine = right[number] if number < len(right) else None
         before = results.get(case.check, True)
         results[case.check] = False if False in (before, fine) else None if None in (before, fine) else True
     return tuple(results.items())

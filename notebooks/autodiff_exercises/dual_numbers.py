@@ -110,12 +110,22 @@ PROGRAMS: tuple[tuple[str, int, str], ...] = (  # what is looked at, the number 
 
 def cases(random: Random, large: bool) -> Iterator[Case]:
     """Programs with one operation more from case to case; numbers drawn at random."""
-    for check, count, body in PROGRAMS * (2 if large else 1):
+    for check, count, body in PROGRAMS:
         names = random.sample("rstuvwxyz", count)
         a, b = (round(random.uniform(1.25, 3), 2) for _ in range(2))
-        primals, tangents = (_numbers(random, count) for _ in range(2))
-        program = f"limited(lambda {', '.join(names)}: {body.format(*names, a=a, b=b)}, calls=1)"
-        yield case(check, f"{program}, {tuple(primals)}, {tuple(tangents)}", limited=limited)
+        yield _program(check, names, body.format(*names, a=a, b=b), random)
+    for size in range(3, 9 if large else 5):
+        names = random.sample("rstuvwxyz", random.randint(2, 4))
+        known, lines = list(names), []
+        for number in range(size):
+            lines.append(f"h{number} := {random.choice(known)} {random.choice('+-*')} {random.choice(names)}")
+            known.append(f"h{number}")
+        yield _program("random programs", names, f"[{', '.join(lines)}, h{size - 1} * {names[0]}.exp()][-1]", random)
+
+
+def _program(check: str, names: list[str], body: str, random: Random) -> Case:
+    primals, tangents = (tuple(_numbers(random, len(names))) for _ in range(2))
+    return case(check, f"limited(lambda {', '.join(names)}: {body}, calls=1), {primals}, {tangents}", limited=limited)
 
 
 def _numbers(random: Random, count: int) -> list[float]:

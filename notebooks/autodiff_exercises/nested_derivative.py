@@ -84,10 +84,23 @@ PROGRAMS: tuple[tuple[str, str], ...] = (  # the numbers a, b and c are drawn
     ),
 )
 
+MORE_PROGRAMS: tuple[tuple[str, str], ...] = (  # of another shape, for marking
+    ("a derivative at a point that moves", "lambda x: derivative(lambda y: y * y * x + {a} * y, x * {b})"),
+    (
+        "derivatives at points that move",
+        "lambda x: derivative(lambda y: x * y + derivative(lambda z: z * z * y, x), {b}) * x",
+    ),
+    (
+        "two derivatives side by side",
+        "lambda x: derivative(lambda y: y * x, {a}) * derivative(lambda y: y * y * x, {b})",
+    ),
+    ("a third derivative", "lambda x: derivative(lambda y: derivative(lambda z: z * z * z * z * {a}, y), x)"),
+)
+
 
 def cases(random: Random, large: bool) -> Iterator[Case]:
     """Programs of sums and products, with one derivative more inside from case to case; numbers drawn at random."""
-    for check, program in PROGRAMS * (2 if large else 1):
+    for check, program in PROGRAMS + (MORE_PROGRAMS if large else ()):
         a, b, c, x = (round(random.uniform(1.25, 4), 2) for _ in range(4))
         yield case(check, f"{program.format(a=a, b=b, c=c)}, {x}", derivative=answers.by_the_lab)
 

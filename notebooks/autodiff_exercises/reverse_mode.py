@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from random import Random
 from string import ascii_lowercase
@@ -20,10 +21,11 @@ from .exercise import (
     Misconception,
     case,
 )
-from .explaining import EXACT, begins_with, called_too_often, every
+from .explaining import begins_with, called_too_often, every, is_number
 from .limits import Limited, limited
 
 Graph = dict[str, list[str]]  # node -> its inputs, one entry for each use
+WITHIN = 1e-9  # relative: contributions of both signs may cancel, and sums be added in another order
 
 # --------------------------------------------------------------------------------------------------- what tells right
 
@@ -62,14 +64,11 @@ def _needed(graph: Graph, output: str) -> set[str]:
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether two gradients agree: numbers, or arrays of one shape and dtype."""
-    if isinstance(other, np.ndarray) and not (
-        isinstance(one, np.ndarray) and (one.shape, one.dtype) == (other.shape, other.dtype)
-    ):
+    if not isinstance(other, np.ndarray):
+        return is_number(one) and math.isclose(one, other, rel_tol=WITHIN, abs_tol=1e-12)
+    if not isinstance(one, np.ndarray) or (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
-    if not isinstance(one, int | float | np.number | np.ndarray):
-        return False
-    within = 1e-5 if getattr(other, "dtype", None) == np.float32 else EXACT
-    return bool(np.allclose(one, other, rtol=within, atol=0.0 if isinstance(other, float) else within))
+    return bool(np.allclose(one, other, rtol=1e-5 if other.dtype == np.float32 else WITHIN))
 
 
 # ------------------------------------------------------------------------------------------------ what explains wrong
