@@ -34,7 +34,7 @@ def is_the_jacobian(answer: Any, f: Limited, x: Any, within: float = EXACT) -> b
 
 def _undone(change: Callable[[Any], Any]) -> Callable[[Sequence[Wrong]], bool]:
     """Whether all wrong answers are right after a change of theirs."""
-    return every(lambda answer, f, x: np.ndim(answer) == 2 and is_the_jacobian(change(answer), f, x))
+    return every(lambda answer, f, x: answer.ndim == 2 and is_the_jacobian(change(answer), f, x))
 
 
 def _one_direction(answer: Any, f: Limited, x: Any) -> bool:
@@ -53,6 +53,11 @@ MISCONCEPTIONS = (
         called_too_often,
     ),
     STOPS_WITH_ERROR,
+    Misconception(
+        "not an array",
+        "Return one array of numbers, with a row for each output. Arrays in a list become one with `np.stack`.",
+        lambda wrong: any(not isinstance(one.answer, np.ndarray) for one in wrong if not one.failure),
+    ),
     Misconception(
         "one pass gives everything",
         "You have the derivative in one direction only: if all inputs move together, their effects arrive as one sum, and "
@@ -76,7 +81,7 @@ MISCONCEPTIONS = (
         "every number is a double",
         "The numbers are right, their type is not: derivatives in single precision are wanted where `f` computes in "
         "single precision. Make your arrays with the type of what comes back from the passes.",
-        every(lambda answer, f, x: isinstance(answer, np.ndarray) and is_the_jacobian(answer.astype(x.dtype), f, x)),
+        every(lambda answer, f, x: is_the_jacobian(answer.astype(x.dtype), f, x)),
     ),
     Misconception(
         "it is finite differences",

@@ -7,6 +7,8 @@ from random import Random
 from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
+
 from . import orders_answers as answers
 from .exercise import (
     CHANGED_ARGUMENTS,
@@ -130,7 +132,11 @@ def _legal_case(check: str, shape: list[list[int]], steps: int, random: Random) 
 
 def is_the_count(answer: Any, graph: Graph) -> bool:
     """Whether the answer is the number of topological orders, as a whole number."""
-    return type(answer) is int and answer == answers.by_sets(graph)
+    return _is_whole(answer) and bool(answer == answers.by_sets(graph))
+
+
+def _is_whole(answer: Any) -> bool:
+    return isinstance(answer, int | np.integer) and not isinstance(answer, bool)
 
 
 def _equals(formula: Callable[[Graph], int]) -> Callable[[Sequence[Wrong]], bool]:
@@ -143,7 +149,7 @@ COUNT_MISCONCEPTIONS = (
     RETURNS_NOTHING,
     STOPS_WITH_ERROR,
     Misconception(
-        "not a number", "Return the number of orders, as a whole number.", lambda w: type(w[0].answer) is not int
+        "not a number", "Return the number of orders, as a whole number.", lambda wrong: not _is_whole(wrong[0].answer)
     ),
     Misconception(
         "the order is unique",

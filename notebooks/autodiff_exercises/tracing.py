@@ -137,6 +137,11 @@ MISCONCEPTIONS = (
         _some(lambda answer, f, names: not has_the_form(answer)),
     ),
     Misconception(
+        "another word for the op",
+        'An op is called something else than asked for. The words are `"input"`, `"add"`, `"sub"` and `"mul"`.',
+        _some(lambda answer, f, names: not {op for op, _ in answer[0].values()} <= {"input", *OPERATIONS}),
+    ),
+    Misconception(
         "a graph is a tree",
         "Your graph computes the right thing, with too many nodes. A value that is used several times is one node with "
         "several edges: give a node its name when the operation happens, not once for every use.",

@@ -93,8 +93,14 @@ for op in ("mul", "tanh"):
         print(inspect.getsource(rule))
 
 # %% [markdown]
-# `dx` is the tangent of the operand x, and `out` is the result. Value and tangent are made at the same moment, and both go
-# on together. When an operation is done, nothing of it has to be kept for later. Forward mode needs no record of the
+# `dx` is the tangent of the operand x, and `out` is the result. Now step through a pass. Watch the two numbers in each
+# box, the value and the tangent: both are made at the same moment, and both go on together.
+
+# %%
+aw.ForwardModeView(program, 2.0, 0.5, seed="x")
+
+# %% [markdown]
+# When an operation is done, nothing of it has to be kept for later. Forward mode needs no record of the
 # program, and about twice the memory of a plain run, however long the program is.
 #
 # ## 3 It is not finite differences
