@@ -174,3 +174,9 @@ def no_process_outlives_these_tests() -> Iterator[None]:
     yield
     sandbox._close_all()
     assert not sandbox._waiting
+
+
+def test_a_case_that_uses_the_function_reaches_this_very_function_in_the_other_process() -> None:
+    mine = defined("def mine(f):\n    return f() is mine", "mine")
+    (attempt,) = sandbox.run(mine, [(eval("lambda: mine", {"mine": mine}),)]).attempts
+    assert attempt.answer is True
