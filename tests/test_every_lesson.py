@@ -163,7 +163,8 @@ def run(source: Path, edition: str, folder: Path) -> tuple[NotebookNode, float]:
 def verdicts(cells: NotebookNode) -> list[str]:
     """What the checks said, from the text beside the HTML."""
     texts = [out.data.get("text/plain", "") for cell in code(cells) for out in cell.outputs if "data" in out]
-    return [text.splitlines()[0] for text in texts if re.match(r"[✓✗?○] \w+: ", text)]
+    said = re.compile(rf"[✓✗?○] ({'|'.join(EXERCISES)}): ")
+    return [text.splitlines()[0] for text in texts if said.match(text)]
 
 
 @every_lesson

@@ -22,7 +22,8 @@ Function = Callable[..., Any]
 def slope(f, x):
     """The derivative of f at x by differences, to eight digits. f changes on the scale of x, or of 1 where x is 0."""
     h = 1e-5 * (abs(x) or 1.0)
-    return (f(x + h) - f(x - h)) / (2 * h)
+    ahead, behind = f(x + h), f(x - h)
+    return (ahead - behind) / (2 * h)
 
 
 def slope_of_order_four(f: Function, x: float) -> float:

@@ -1,4 +1,4 @@
-"""Exercises of lesson 40, gradient rules: elementwise rules, broadcasting, sums, and the rules that move numbers."""
+"""Exercises of lesson 40, gradient rules: the elementwise rules, and the list of all."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from autodiff_lab import ops
 from . import gradient_rules_answers as answers
 from . import vjp_laws as laws
 from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, case
-from .gradient_rules_of_matrices import MATRIX_EXERCISES
-from .vjp_laws import Gradients, Pullback, equals, every, numbers
+from .gradient_rules_of_copies import COPIES
+from .gradient_rules_of_matrices import MATRICES
+from .vjp_laws import Pullback, equals, every, numbers
 
 LESSON = "40_gradient_rules"
 Shape = tuple[int, ...]
@@ -150,111 +151,4 @@ one array: the gradient for `x`. Keep the dtype, and leave the arguments as they
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_exp(*arguments)),
 )
 
-# -------------------------------------------------------------------------------------------------------- unbroadcast
-
-
-def asks_unbroadcast(g: np.ndarray, shape: Shape) -> Pullback:
-    """What unbroadcast is asked for: the VJP of broadcasting."""
-    return Pullback(lambda x: ops.broadcast_to(x, shape=g.shape), (np.zeros(shape, g.dtype),), g)
-
-
-def _unbroadcast_cases(random: Random, marking: bool) -> Iterator[Case]:
-    n, m, k = random.sample(range(4, 8), 3) if marking else (4, 3, 2)
-    kinds: list[tuple[str, Shape, Shape, str]] = [
-        ("a number to a vector", (m,), (), "float64"), ("a new axis", (n, m), (m,), "float64"),
-        ("a stretched axis", (n, m), (n, 1), "float64"), ("a stretched axis", (n, m), (1, m), "float64"),
-        ("two new axes", (k, n, m), (m,), "float64"), ("new and stretched", (k, n, m), (n, 1), "float64"),
-        ("everything", (k, n, m), (1, 1, 1), "float64"), ("nothing to do", (n, m), (n, m), "float64"),
-        ("an axis that stays 1", (n, 1, m), (1, m), "float64"), ("float32", (n, m), (1, m), "float32"),
-    ]  # fmt: skip
-    for check, large, small, dtype in kinds:
-        yield case(check, f"{numbers(random, *large, dtype=dtype)}, {small}")
-
-
-def _sums_new_axes_only(found: Gradients, asked: Pullback) -> bool:
-    new = tuple(range(asked.g.ndim - asked.inputs[0].ndim))
-    expected = asked.g.sum(axis=new)
-    return found[0].shape == expected.shape and np.allclose(found[0], expected)
-
-
-def _is_right_but_for_the_axes(found: Gradients, asked: Pullback) -> bool:
-    (x,) = asked.inputs
-    return found[0].size == x.size and laws.is_adjoint((found[0].reshape(x.shape),), asked)
-
-
-def _takes_one_copy(found: Gradients, asked: Pullback) -> bool:
-    (x,) = asked.inputs
-    picked = asked.g[(0,) * (asked.g.ndim - x.ndim)][tuple(slice(0, size) for size in x.shape)]
-    return found[0].shape == x.shape and np.allclose(found[0], picked)
-
-
-UNBROADCAST = Exercise(
-    lesson=LESSON,
-    statement="""\
-Write `unbroadcast(g, shape)`. An array of shape `shape` was broadcast to the shape of `g` on the way forward. `g` is the
-gradient for the large array; return the gradient for the small one. It has exactly the shape `shape` and the dtype of `g`.
-
-Broadcasting follows NumPy: shapes are compared from the right; missing axes are added in front; axes of size 1 are
-stretched.""",
-    hints=(
-        "One number of the small array became several equal numbers of the large one. Each copy has a gradient of its own in "
-        "`g`. How much does the loss move when the one number moves, and all its copies with it?",
-        "Copies forward, sums backward. Which axes of `g` hold copies? Those that were added in front, and those where "
-        "`shape` says 1. Treat the two kinds in two steps.",
-        "First sum over the first `g.ndim - len(shape)` axes. Then sum, with `keepdims=True`, over every axis whose size in "
-        "`shape` is 1.",
-    ),
-    solution=answers.unbroadcast,
-    alternatives=(answers.unbroadcast_by_reshape, answers.unbroadcast_one_at_a_time),
-    wrong=(
-        (answers.unbroadcast_nothing, "broadcasting needs nothing"),
-        (answers.unbroadcast_new_axes_only, "only new axes are copies"),
-        (answers.unbroadcast_drops_axes, "a summed axis is gone"),
-        (answers.unbroadcast_mean, "the mean of the copies"),
-        (answers.unbroadcast_first_copy, "one copy stands for all"),
-        (answers.unbroadcast_aligned_left, "a gradient may have any shape"),
-    ),
-    misconceptions=(
-        CHANGED_ARGUMENTS,
-        RETURNS_NOTHING,
-        laws.not_one_array_each(asks_unbroadcast, "one array"),
-        Misconception(
-            "broadcasting needs nothing",
-            "You pass the gradient on as it is. The forward pass made copies of one number; all copies move when it moves, so "
-            "their gradients have to be added up. A gradient with more numbers than the parameter cannot even be subtracted "
-            "from it.",
-            every(asks_unbroadcast, equals(lambda g, x: g)),
-        ),
-        Misconception(
-            "only new axes are copies",
-            "You sum over the axes that were added in front, which is right, but an axis of size 1 that was stretched holds "
-            "copies too.",
-            every(asks_unbroadcast, _sums_new_axes_only),
-        ),
-        Misconception(
-            "a summed axis is gone",
-            "Your sums are right, but the small array had an axis of size 1 there, and your result has none. A gradient has "
-            "the shape of its input: look at what `keepdims` does.",
-            every(asks_unbroadcast, _is_right_but_for_the_axes),
-        ),
-        Misconception(
-            "the mean of the copies",
-            "You average over the copies. Each of them moves the loss, so their effects add up: more copies, more effect.",
-            every(asks_unbroadcast, laws.averages),
-        ),
-        Misconception(
-            "one copy stands for all",
-            "You take the gradient of one copy. The copies have equal values, but each is used at another place, so their "
-            "gradients differ, and all of them count.",
-            every(asks_unbroadcast, _takes_one_copy),
-        ),
-        laws.shape_lost(asks_unbroadcast),
-        laws.dtype_lost(asks_unbroadcast),
-        STOPS_WITH_ERROR,
-        laws.not_the_adjoint(),
-    ),
-    cases=_unbroadcast_cases,
-    accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_unbroadcast(*arguments)),
-)
-
-EXERCISES = (MUL, EXP, UNBROADCAST, *MATRIX_EXERCISES)
+EXERCISES = (MUL, EXP, *COPIES, *MATRICES)

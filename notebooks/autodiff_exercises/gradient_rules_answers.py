@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 40 on mul, exp and broadcasting, right and wrong: what the checks are tested on."""
+"""Answers to the exercises of lesson 40 on mul and exp, right and wrong: what the checks are tested on."""
 
 from __future__ import annotations
 
@@ -101,65 +101,3 @@ def exp_in_place(g: Array, x: Array) -> Array:
     """Takes the caller's g for a place to work in."""
     g *= np.exp(x)
     return g
-
-
-# -------------------------------------------------------------------------------------------------------- unbroadcast
-
-
-def unbroadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The gradient for an array of this shape that was broadcast to the shape of g."""
-    new_axes = tuple(range(g.ndim - len(shape)))
-    g = g.sum(axis=new_axes)
-    stretched = tuple(axis for axis, size in enumerate(shape) if size == 1)
-    return np.asarray(g.sum(axis=stretched, keepdims=True))
-
-
-def unbroadcast_by_reshape(g: Array, shape: tuple[int, ...]) -> Array:
-    """All axes at once: give the small shape its leading ones, sum, then take them off."""
-    full = (1,) * (g.ndim - len(shape)) + shape
-    axes = tuple(a for a in range(g.ndim) if full[a] == 1)
-    return np.asarray(g.sum(axis=axes, keepdims=True).reshape(shape))
-
-
-def unbroadcast_one_at_a_time(g: Array, shape: tuple[int, ...]) -> Array:
-    """One axis after the other."""
-    while g.ndim > len(shape):
-        g = np.add.reduce(g, axis=0)
-    for axis, size in enumerate(shape):
-        if g.shape[axis] != size:
-            g = np.add.reduce(g, axis=axis, keepdims=True)
-    return np.asarray(g)
-
-
-def unbroadcast_nothing(g: Array, shape: tuple[int, ...]) -> Array:
-    """Broadcasting needs nothing."""
-    return g
-
-
-def unbroadcast_new_axes_only(g: Array, shape: tuple[int, ...]) -> Array:
-    """Forgets the axes of size 1 that were stretched."""
-    return np.asarray(g.sum(axis=tuple(range(g.ndim - len(shape)))))
-
-
-def unbroadcast_drops_axes(g: Array, shape: tuple[int, ...]) -> Array:
-    """The stretched axes are summed, and gone."""
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1)))
-
-
-def unbroadcast_mean(g: Array, shape: tuple[int, ...]) -> Array:
-    """The average of the copies."""
-    g = g.mean(axis=tuple(range(g.ndim - len(shape))))
-    return np.asarray(g.mean(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
-
-
-def unbroadcast_first_copy(g: Array, shape: tuple[int, ...]) -> Array:
-    """One copy stands for all."""
-    g = g[(0,) * (g.ndim - len(shape))]
-    return np.array(g[tuple(slice(0, size) for size in shape)])
-
-
-def unbroadcast_aligned_left(g: Array, shape: tuple[int, ...]) -> Array:
-    """The new axes come last, as if shapes were compared from the left."""
-    g = g.sum(axis=tuple(range(len(shape), g.ndim)))
-    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))

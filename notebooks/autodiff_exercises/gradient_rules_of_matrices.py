@@ -1,4 +1,4 @@
-"""Exercises of lesson 40 on rules that gather, mix or move numbers: sum, matmul, transpose."""
+"""Exercises of lesson 40 on rules that mix or move numbers: matmul and transpose."""
 
 from __future__ import annotations
 
@@ -16,117 +16,7 @@ from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case
 from .vjp_laws import Gradients, Pullback, equals, every, numbers
 
 LESSON = "40_gradient_rules"
-Axis = int | tuple[int, ...] | None
 Shape = tuple[int, ...]
-
-# ---------------------------------------------------------------------------------------------------------------- sum
-
-
-def asks_sum(g: np.ndarray, shape: Shape, axis: Axis = None, keepdims: bool = False) -> Pullback:
-    """What sum_vjp is asked for."""
-    return Pullback(lambda x: ops.sum(x, axis=axis, keepdims=keepdims), (np.zeros(shape, g.dtype),), g)
-
-
-def _sum_cases(random: Random, marking: bool) -> Iterator[Case]:
-    n, m, k = random.sample(range(4, 8), 3) if marking else (2, 3, 4)
-    kinds: list[tuple[str, Shape, Axis, bool, str]] = [
-        ("everything", (m,), None, False, "float64"), ("the first axis", (n, m), 0, False, "float64"),
-        ("the last axis", (n, m), 1, False, "float64"), ("the last axis", (m, m), 1, False, "float64"),
-        ("counted from the end", (n, m, k), -2, False, "float64"), ("two axes", (n, m, k), (0, 2), False, "float64"),
-        ("keepdims", (n, m), 1, True, "float64"), ("keepdims", (n, m), None, True, "float64"),
-        ("float32", (n, m), 1, False, "float32"),
-    ]  # fmt: skip
-    for check, shape, axis, keepdims, dtype in kinds:
-        result = np.zeros(shape).sum(axis=axis, keepdims=keepdims).shape
-        yield case(check, f"{numbers(random, *result, dtype=dtype)}, {shape}, {axis}, {keepdims}")
-
-
-def _axis_was_taken_out(one: Wrong) -> bool:
-    _g, _shape, axis, keepdims = one.case.arguments
-    return axis is not None and not keepdims
-
-
-def _broadcasts_as_it_is(wrong: Sequence[Wrong]) -> bool:
-    stretched = every(asks_sum, equals(lambda g, x: np.broadcast_to(g, x.shape)))
-    answered = [one for one in wrong if not one.failure]
-    return all(map(_axis_was_taken_out, wrong)) and bool(wrong) and (not answered or stretched(answered))
-
-
-def _has_wrong_places(found: Gradients, asked: Pullback) -> bool:
-    """As many copies of each number as there should be, elsewhere."""
-    (x,), g = asked.inputs, asked.g
-    copies = np.repeat(g.ravel(), x.size // g.size)
-    return found[0].shape == x.shape and np.allclose(np.sort(found[0].ravel()), np.sort(copies))
-
-
-SUM = Exercise(
-    lesson=LESSON,
-    statement="""\
-Write `sum_vjp(g, shape, axis=None, keepdims=False)`, the rule of `out = x.sum(axis, keepdims=keepdims)`.
-
-* `shape` is the shape of `x`: the numbers of `x` are not needed, so a framework does not keep them.
-* `axis` is as in NumPy: None for all axes, a number (perhaps negative), or a tuple of numbers.
-* Return the gradient for `x`, of shape `shape` and the dtype of `g`.""",
-    hints=(
-        "Move one number of `x`. Which number of the sum moves, and by how much? So which number of `g` is its gradient?",
-        "Sums forward, copies backward: the mirror image of broadcasting. `np.broadcast_to` makes copies, if the axis that was "
-        "summed away stands in its old place again, with size 1.",
-        "If `axis` is given and `keepdims` is false, put the axis back with `np.expand_dims(g, axis)`. Then broadcast "
-        "to `shape`.",
-    ),
-    solution=answers.sum_vjp,
-    alternatives=(answers.sum_vjp_by_shape, answers.sum_vjp_by_ones),
-    wrong=(
-        (answers.sum_averages, "a sum shares the gradient out"),
-        (answers.sum_axis_gone, "broadcasting finds the axis by itself"),
-        (answers.sum_forgets_upstream, "the gradient is the local derivative"),
-        (answers.sum_passes_on, "every operation passes the gradient on"),
-        (answers.sum_wrong_places, "enough copies, anywhere"),
-        (answers.sum_expands_always, "an axis that was kept comes back twice"),
-        (answers.sum_in_float64, "any dtype will do"),
-    ),
-    misconceptions=(
-        CHANGED_ARGUMENTS,
-        RETURNS_NOTHING,
-        laws.not_one_array_each(asks_sum, "one array"),
-        Misconception(
-            "an axis that was kept comes back twice",
-            "With `keepdims` the axis is still there, with size 1. You put it back all the same, so there is one "
-            "axis too many.",
-            lambda wrong: all(one.case.arguments[3] and one.case.arguments[2] is not None for one in wrong),
-        ),
-        Misconception(
-            "every operation passes the gradient on",
-            "You return `g` itself. It has one number for each *sum*; asked for is one number for each number that was added.",
-            every(asks_sum, equals(lambda g, x: g)),
-        ),
-        Misconception(
-            "broadcasting finds the axis by itself",
-            "You broadcast `g` as it is. NumPy compares shapes from the right, so it takes a missing axis for the *first* "
-            "one, whichever you summed over. On a square matrix that gives wrong numbers without an error.",
-            _broadcasts_as_it_is,
-        ),
-        laws.upstream_forgotten(asks_sum),
-        Misconception(
-            "a sum shares the gradient out",
-            "You divide by the number of terms. That is the rule of the mean. A sum grows by d when one of its terms does, "
-            "however many others there are.",
-            every(asks_sum, laws.averages),
-        ),
-        laws.dtype_lost(asks_sum),
-        laws.shape_lost(asks_sum),
-        Misconception(
-            "enough copies, anywhere",
-            "Each number of `g` stands in your result as often as it should, but at other places. A term has the gradient of "
-            "the sum that *it* went into. Making the shape fit does not put the numbers right.",
-            every(asks_sum, _has_wrong_places),
-        ),
-        STOPS_WITH_ERROR,
-        laws.not_the_adjoint(),
-    ),
-    cases=_sum_cases,
-    accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_sum(*arguments)),
-)
 
 # ------------------------------------------------------------------------------------------------------------- matmul
 
@@ -307,4 +197,4 @@ is shaped like `out`. Return the gradient for `x`. All axes may have different s
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_transpose(*arguments)),
 )
 
-MATRIX_EXERCISES = (SUM, MATMUL, TRANSPOSE)
+MATRICES = (MATMUL, TRANSPOSE)

@@ -1,73 +1,10 @@
-"""Answers to the exercises of lesson 40 on sum, matmul and transpose, right and wrong: what the checks are tested on."""
+"""Answers to the exercises of lesson 40 on matmul and transpose, right and wrong: what the checks are tested on."""
 
 from __future__ import annotations
 
 import numpy as np
 
 Array = np.ndarray
-Axis = int | tuple[int, ...] | None
-
-# ---------------------------------------------------------------------------------------------------------------- sum
-
-
-def sum_vjp(
-    g: np.ndarray, shape: tuple[int, ...], axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> np.ndarray:
-    """The gradient of x.sum(axis, keepdims=keepdims) for x of this shape, where g is the gradient that arrives."""
-    if axis is not None and not keepdims:
-        g = np.expand_dims(g, axis)
-    return np.broadcast_to(g, shape).copy()
-
-
-def sum_vjp_by_shape(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """The shape that keepdims would have kept, worked out by hand; a view is enough."""
-    axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    summed = {a % len(shape) for a in axes}
-    return np.broadcast_to(g.reshape([1 if a in summed else n for a, n in enumerate(shape)]), shape)
-
-
-def sum_vjp_by_ones(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Multiplied by ones of the right dtype."""
-    if axis is not None and not keepdims:
-        g = np.expand_dims(g, axis)
-    return np.asarray(np.ones(shape, dtype=g.dtype) * g)
-
-
-def sum_axis_gone(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Broadcasting finds the axis by itself."""
-    return np.broadcast_to(g, shape).copy()
-
-
-def sum_averages(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Shares the gradient out."""
-    out = sum_vjp(g, shape, axis, keepdims)
-    return np.asarray(out * np.asarray(g.size / out.size, g.dtype))
-
-
-def sum_forgets_upstream(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Every number counts once."""
-    return np.ones(shape, g.dtype)
-
-
-def sum_passes_on(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """As for addition."""
-    return g
-
-
-def sum_wrong_places(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Copies g until the shape is full."""
-    return np.repeat(g.ravel(), np.prod(shape, dtype=int) // g.size).reshape(shape)
-
-
-def sum_expands_always(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Puts the axis back also where it was kept."""
-    return np.broadcast_to(g if axis is None else np.expand_dims(g, axis), shape).copy()
-
-
-def sum_in_float64(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
-    """Multiplied by ones that are float64."""
-    return np.asarray(np.ones(shape) * sum_vjp(g, shape, axis, keepdims))
-
 
 # ------------------------------------------------------------------------------------------------------------- matmul
 
