@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from autodiff_exercises import check, sandbox
+from autodiff_exercises import check, processes, sandbox
 from autodiff_exercises.registry import EXERCISES
 
 from tests.notebook_cell import defined
@@ -132,41 +133,112 @@ def test_a_process_that_the_code_left_behind_does_not_hold_up_the_check() -> Non
     assert time.perf_counter() - began < 4
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="looks at a process as POSIX does")
-def test_no_process_is_left_when_the_notebook_ends_even_when_it_is_killed() -> None:
-    script = """
-        from autodiff_exercises import check, sandbox
-        def topological_order(graph):
-            raise NotImplementedError
-        check(topological_order)
-        print(sandbox._waiting[0].pid, flush=True)
-        import time
-        time.sleep(60)
-    """
+CHECKS_ITSELF = """
+from autodiff_exercises import check
+def topological_order(graph):
+    check(topological_order)
+    return list(graph)
+"""
+
+
+def test_a_check_inside_a_check_is_refused_and_says_where_to_put_it() -> None:
+    began = time.perf_counter()
+    found = check(defined(CHECKS_ITSELF))
+    assert found.verdict == "wrong" and "put it into a cell of its own" in found.returned
+    assert time.perf_counter() - began < 4
+
+
+def test_a_check_inside_a_function_that_cannot_be_sent_away_is_refused_too() -> None:
+    lock = threading.Lock()
+
+    def topological_order(graph: Any) -> Any:
+        with lock:
+            return check(topological_order)
+
+    assert "CheckInsideACheck" in check(topological_order).returned
+
+
+def test_what_a_check_started_starts_no_process_for_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(processes.MARK, "a mark")
+    with pytest.raises(RuntimeError, match="does not start another"):
+        processes.CheckProcess("")
+
+
+# A process in a session of its own; it writes its number into the file whose name is put in.
+STARTS_A_PROCESS = """
+import pathlib, subprocess, sys, time
+def topological_order(graph):
+    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    pathlib.Path({file!r}).write_text(str(started.pid))
+    {then}
+    return []
+"""
+
+
+def test_a_process_that_the_code_started_ends_with_the_check_also_in_a_session_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "number"
+    check(defined(STARTS_A_PROCESS.format(file=str(file), then="")))
+    assert ended(int(file.read_text()))
+
+
+NOTEBOOK = """
+import json, sys, threading, time
+from autodiff_exercises import check, processes, sandbox
+names = {{}}
+exec({source!r}, names)
+check(names["topological_order"])
+print(json.dumps([sandbox._waiting[0].pid, processes._guards[0].pid]), flush=True)
+time.sleep(60)
+"""
+
+
+@contextlib.contextmanager
+def notebook_process(source: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that checks what the source defines, as a notebook's kernel does."""
     notebook = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        [sys.executable, "-c", NOTEBOOK.format(source=source)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert notebook.stdout is not None
-    waiting = int(notebook.stdout.readline())
-    assert is_running(waiting)
-    notebook.kill()
-    notebook.communicate()
+    try:
+        yield notebook
+    finally:
+        notebook.kill()
+        notebook.communicate()
+
+
+def test_no_process_is_left_when_the_notebook_is_killed_between_checks() -> None:
+    with notebook_process("def topological_order(graph):\n    raise NotImplementedError") as notebook:
+        assert notebook.stdout is not None
+        numbers = json.loads(notebook.stdout.readline())
+        assert all(map(is_running, numbers))
+    assert all(map(ended, numbers))
+
+
+def test_no_process_is_left_when_the_notebook_is_killed_during_a_check(tmp_path: Path) -> None:
+    file = tmp_path / "number"
+    source = STARTS_A_PROCESS.format(file=str(file), then="time.sleep(60)")
+    with notebook_process(source):
+        deadline = time.monotonic() + 20
+        while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert is_running(int(file.read_text()))
+    assert ended(int(file.read_text()))
+
+
+def ended(process: int) -> bool:
+    """Whether the process ends, within seconds."""
     deadline = time.monotonic() + 10
-    while is_running(waiting) and time.monotonic() < deadline:
+    while is_running(process) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not is_running(waiting)
+    return not is_running(process)
 
 
 def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{process}/stat")
-    return not status.exists() or ") Z " not in status.read_text()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,29 +1,31 @@
 """Running a student's function in a process of its own, so that no loop, crash or flood reaches the notebook.
 
 Every check has a fresh process; the next one is started meanwhile, so that a check finds it warm. A process that is
-late ends with whatever it started. A waiting process ends by itself when the notebook does: its standard input closes.
+late ends with whatever it started, and all of them end with the notebook: see processes.py.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
-import os
 import pickle
 import re
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
+from .processes import CheckProcess, as_if_inside_a_check, inside_a_check
 from .worker import Attempt, attempt, received
 
 SECONDS = 5.0
+SERVE = "from autodiff_exercises.worker import serve; serve()"
 GRACE = 15.0  # seconds beyond the limit in which a process starts on a crowded machine, or ends late
+
+
+class CheckInsideACheck(RuntimeError):
+    """A function that is being checked asked for a check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,15 @@ def run(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], seconds:
 
     >>> [one.answer for one in run(len, [([1, 2],), ([],)]).attempts]
     [2, 0]
+
+    Raises:
+        CheckInsideACheck: where the function that is being checked calls this.
     """
+    if inside_a_check():
+        raise CheckInsideACheck(
+            "your function asks for a check while it is being checked; take that line out of the function and put it into "
+            "a cell of its own"
+        )
     try:
         pickled = cloudpickle.dumps((function, list(cases)))  # together: an argument may use the function itself
     except Exception as error:
@@ -56,7 +66,8 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
     )
     attempts = []
     for number, arguments in enumerate(cases):
-        attempts.append(attempt(function, number, arguments))
+        with as_if_inside_a_check():
+            attempts.append(attempt(function, number, arguments))
         failure = attempts[-1].failure
         if failure and failure.kind == "KeyboardInterrupt":  # the student's own: there is no other way to stop here
             return Run(tuple(attempts[:-1]), "you interrupted it", note)
@@ -68,7 +79,7 @@ def _run_there(pickled: bytes, count: int, seconds: float, file: str) -> Run:
     try:
         written, complaint = process.communicate(pickle.dumps((pickled, seconds)), seconds + GRACE)
     except subprocess.TimeoutExpired:
-        _kill(process)
+        process.end()
         written, complaint = _remains(process)
         late = True
     except BaseException:
@@ -76,7 +87,7 @@ def _run_there(pickled: bytes, count: int, seconds: float, file: str) -> Run:
         raise
     finally:
         _warm_up()
-    _kill(process)  # what the student's code may have started
+    process.end()  # what the student's code may have started
     attempts = tuple(received(written))
     if attempts and attempts[-1].number < 0:
         return Run((), f"your function could not be loaded in the process for checks ({attempts[-1].failure})")
@@ -105,7 +116,7 @@ def _how_it_ended(code: int | None, complaint: str, place: str) -> str:
     return f"your function ended the whole of Python (exit code {code})"
 
 
-def _remains(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _remains(process: CheckProcess) -> tuple[bytes, bytes]:
     """What a killed process had written; nothing where a grandchild still holds the pipe."""
     try:
         return process.communicate(timeout=1)
@@ -115,46 +126,25 @@ def _remains(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 # ---------------------------------------------------------------------------------------------------- the warm process
 
-_waiting: list[subprocess.Popen[bytes]] = []
+_waiting: list[CheckProcess] = []
 
 
-def _take() -> subprocess.Popen[bytes]:
+def _take() -> CheckProcess:
     while _waiting:
         process = _waiting.pop()
         if process.poll() is None:
             return process
         _close(process)
-    return _start()
+    return CheckProcess(SERVE)
 
 
 def _warm_up() -> None:
     if not _waiting:
-        _waiting.append(_start())
+        _waiting.append(CheckProcess(SERVE))
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", "from autodiff_exercises.worker import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-        start_new_session=True,  # an interrupt of the notebook stays with the notebook; ignored on Windows
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the process and, where there are process groups, everything that it started."""
-    if sys.platform == "win32":
-        process.kill()
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _close(process: subprocess.Popen[bytes]) -> None:
-    _kill(process)
+def _close(process: CheckProcess) -> None:
+    process.end()
     _remains(process)
 
 
