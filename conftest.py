@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,17 @@ def names_in_examples(doctest_namespace: dict[str, Any]) -> None:
     doctest_namespace.update(ad=ad, ops=ad.ops, np=np)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nobodys_progress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep all progress of a run of the tests in its own folder, also that of the kernels and servers that it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTODIFF_LAB_PROGRESS", str(tmp_path_factory.mktemp("progress") / "progress.json"))
+        yield
+
+
 @pytest.fixture
 def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh place for progress, so that a test neither reads nor changes what somebody has really done."""
+    """A fresh place for progress, for a test that begins as a student who has done nothing yet."""
     file = tmp_path / "progress.json"
     monkeypatch.setenv("AUTODIFF_LAB_PROGRESS", str(file))
     return file

@@ -8,13 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pytest
 from autodiff_exercises import check, hint, progress, progress_file, solution
 from autodiff_exercises.registry import EXERCISES
 
+from tests.browser import jupyter
 from tests.notebook_cell import defined
 
 pytestmark = pytest.mark.usefixtures("own_progress")
+
+
+@pytest.fixture(scope="module")
+def where_a_test_that_asks_for_nothing_keeps_progress() -> Path:
+    return progress_file.path()
+
+
+def test_no_test_reads_or_changes_what_somebody_has_really_done(
+    where_a_test_that_asks_for_nothing_keeps_progress: Path, tmp_path: Path
+) -> None:
+    real = platformdirs.user_data_path("autodiff-lab", appauthor=False)
+    assert where_a_test_that_asks_for_nothing_keeps_progress.parent != real
+    assert jupyter.isolated(tmp_path)["AUTODIFF_LAB_PROGRESS"] == str(tmp_path / "progress.json")
 
 
 def test_a_bare_function_and_a_name_with_a_function_find_the_same_exercise() -> None:

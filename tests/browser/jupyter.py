@@ -113,7 +113,7 @@ def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
 
 
 def isolated(folder: Path) -> dict[str, str]:
-    """The environment with every setting of Jupyter in ``folder``, and the repository's packages on the path."""
+    """The environment with Jupyter's settings and a student's progress in ``folder``, and our packages on the path."""
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
     places = {f"JUPYTER_{name}": str(folder / name.lower()) for name in names}
     places |= {f"JUPYTERLAB_{name}": str(folder / name.lower()) for name in ("SETTINGS_DIR", "WORKSPACES_DIR")}
@@ -122,6 +122,7 @@ def isolated(folder: Path) -> dict[str, str]:
     news.parent.mkdir(parents=True)
     news.write_text('{"fetchNews": "false"}')  # else JupyterLab asks whether it may, over the notebook
     packages = [str(REPOSITORY), str(REPOSITORY / "widgets"), str(REPOSITORY / "notebooks")]
+    places["AUTODIFF_LAB_PROGRESS"] = str(folder / "progress.json")
     return {**os.environ, **places, "PYTHONPATH": os.pathsep.join(packages), "JUPYTER_PREFER_ENV_PATH": "1"}
 
 
