@@ -204,10 +204,24 @@ def first_lesson(folder: Path) -> str:
 
 
 # JupyterLab, ended by SIGINT as by SIGTERM. Where there is no terminal, its own way is a KeyboardInterrupt in whatever runs,
-# which got lost in one of four tries; and before it has started, that prints a traceback.
-START_SERVER = (
-    "import signal; signal.signal(signal.SIGINT, lambda *_: signal.raise_signal(signal.SIGTERM)); "
-    "from jupyterlab.labapp import main; main()"
+# which got lost in one of four tries; and before it has started, that prints a traceback. What it says of its end sounds
+# like a failure ("[C 10:12 ServerApp] received signal 15, stopping"), so that one sentence takes its place.
+START_SERVER = """
+import logging, signal
+signal.signal(signal.SIGINT, lambda *_: signal.raise_signal(signal.SIGTERM))
+endings = ("received signal", "Shutting down...")
+logging.getLogger("ServerApp").addFilter(lambda record: not record.getMessage().startswith(endings))
+from jupyterlab.labapp import main
+main()
+print("\\nThe lab has stopped. Your saved work is kept.", flush=True)
+"""
+
+SERVER_SETTINGS = (
+    f"--LabApp.app_settings_dir={ROOT / 'notebooks' / 'settings'}",  # no news, and pictures are saved with their notebook
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    "--LabApp.extension_manager=readonly",
+    "--KernelManager.transport_encryption=auto",  # else each kernel warns of eavesdroppers, though all stays on this machine
 )
 
 
@@ -217,10 +231,7 @@ def server_command(python: Path, lessons: Path, port: int | None, browser: bool,
         *(str(python), "-c", START_SERVER, "--ip=127.0.0.1"),
         f"--ServerApp.root_dir={lessons}",
         f"--LabApp.default_url=/lab/tree/{first_lesson(lessons)}",
-        f"--LabApp.app_settings_dir={ROOT / 'notebooks' / 'settings'}",  # says no to news: the flag below still asks
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
+        *SERVER_SETTINGS,
         "--ServerApp.answer_yes=True",  # Ctrl-C ends at once instead of asking
         "--Application.log_level=ERROR",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import signal
@@ -187,13 +188,19 @@ def test_an_old_python_can_read_the_launcher_to_the_point_where_it_refuses() -> 
     ast.parse((REPOSITORY / "lab.py").read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
-def get(address: str) -> str:
-    """What a server answers; the reason where it does not."""
+def get(address: str, data: bytes | None = None) -> str:
+    """What a server answers, to data that are sent if given; the reason where it does not."""
     try:
-        with urllib.request.urlopen(address, timeout=5) as answer:
+        with urllib.request.urlopen(address, data, timeout=20) as answer:
             return str(answer.read().decode())
     except OSError as error:
         return repr(error)
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def within(seconds: float, wanted: Callable[[], object]) -> object:
@@ -207,7 +214,7 @@ def within(seconds: float, wanted: Callable[[], object]) -> object:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_lab_serves_its_first_lesson_and_ends_when_told(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_lab_serves_its_first_lesson_starts_a_kernel_and_ends_when_told_without_a_word_that_alarms(tmp_path: Path, number: signal.Signals) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -223,10 +230,15 @@ def test_the_lab_serves_its_first_lesson_and_ends_when_told(tmp_path: Path, numb
         assert isinstance(found, re.Match), output.read_text()
         start, token = found.groups()
         assert '"cells"' in get(f"{start}/api/contents/{lesson}?{token}")
+        kernel = json.loads(get(f"{start}/api/kernels?{token}", data=b"{}"))["id"]
+        connection = json.loads((tmp_path / f"kernel-{kernel}.json").read_text())
+        assert within(30, lambda: answers(connection["shell_port"]))  # by then it has said what it says at its start
     finally:
         server.send_signal(number)
         code = server.wait(20)
     assert code == 0, output.read_text()
+    assert output.read_text().endswith("\nThe lab has stopped. Your saved work is kept.\n")
+    assert not re.search("eavesdrop|received signal|Shutting down", output.read_text())
     assert "URLError" in get(f"{start}/api")
 
 

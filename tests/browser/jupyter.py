@@ -21,6 +21,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
+from lab import SERVER_SETTINGS
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL_SCHEMES = {"data", "blob", "file", "about"}
 LOCAL_HOSTS = {"127.0.0.1", "localhost", "::1"}
@@ -31,11 +33,24 @@ SERVER_OPTIONS = (
     "--port-retries=0",
     "--allow-root",
     "--LabApp.expose_app_in_browser=True",
-    "--LabApp.extension_manager=readonly",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    "--LabApp.news_url=None",
+    *SERVER_SETTINGS,
     "--AsyncIOLoopKernelRestarter.restart_limit=0",  # a kernel that dies stays dead, and is seen
 )
+# JupyterLab, and a thread that ends it when the tests are gone: a killed pytest cannot end its server.
+START_SERVER = """
+import os, signal, sys, threading, time
+
+def end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)  # shuts the kernels down
+    time.sleep(10)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=end_with, args=(int(sys.argv.pop(1)),), daemon=True).start()
+from jupyterlab.labapp import main
+main()
+"""
 BROWSER_OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -95,7 +110,8 @@ def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     lab = Lab(f"http://127.0.0.1:{port}", root, "t")
-    command = [sys.executable, "-m", "jupyterlab", *SERVER_OPTIONS, f"--port={port}", f"--ServerApp.root_dir={root}"]
+    command = [sys.executable, "-c", START_SERVER, str(os.getpid()), *SERVER_OPTIONS]
+    command += [f"--port={port}", f"--ServerApp.root_dir={root}"]
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
@@ -118,9 +134,6 @@ def isolated(folder: Path) -> dict[str, str]:
     places = {f"JUPYTER_{name}": str(folder / name.lower()) for name in names}
     places |= {f"JUPYTERLAB_{name}": str(folder / name.lower()) for name in ("SETTINGS_DIR", "WORKSPACES_DIR")}
     places["IPYTHONDIR"] = str(folder / "ipython")
-    news = folder / "settings_dir" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-    news.parent.mkdir(parents=True)
-    news.write_text('{"fetchNews": "false"}')  # else JupyterLab asks whether it may, over the notebook
     packages = [str(REPOSITORY), str(REPOSITORY / "widgets"), str(REPOSITORY / "notebooks")]
     places["AUTODIFF_LAB_PROGRESS"] = str(folder / "progress.json")
     return {**os.environ, **places, "PYTHONPATH": os.pathsep.join(packages), "JUPYTER_PREFER_ENV_PATH": "1"}
