@@ -214,7 +214,9 @@ def within(seconds: float, wanted: Callable[[], object]) -> object:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_lab_serves_its_first_lesson_starts_a_kernel_and_ends_when_told_without_a_word_that_alarms(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_lab_serves_its_first_lesson_and_ends_when_told_without_a_word_that_alarms(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
