@@ -115,8 +115,7 @@ def one_sided(f, x, h):
 
 
 def central(f, x, h):
-    ahead, behind = f(x + h), f(x - h)
-    return (ahead - behind) / (2 * h)
+    return (f(x + h) - f(x - h)) / (2 * h)
 
 
 steps = 10.0 ** -np.arange(1, 16)
