@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -51,6 +52,39 @@ def test_a_check_without_a_function_says_what_to_write() -> None:
 def test_hints_come_one_by_one_and_the_last_one_stays() -> None:
     seen = [hint("topological_order") for _ in range(4)]
     assert [one.paragraphs[0] for one in seen] == [*EXERCISES["topological_order"].hints, seen[2].paragraphs[0]]
+
+
+def test_a_hint_can_be_read_again_and_that_counts_once() -> None:
+    name, hints = "topological_order", EXERCISES["topological_order"].hints
+    for number in (None, None, 1, 2, 1):
+        said = hint(name, number)
+    assert said.paragraphs[0] == hints[0] and "Hint 1 of 3" in said.heading
+    assert progress_file.records()[0][name].hints == 2
+    assert hint(name).paragraphs[0] == hints[2]
+
+
+def test_the_last_hint_says_that_it_is_the_last_and_how_to_see_the_first_again() -> None:
+    assert "This is the last hint. `hint('topological_order', 1)`" in str(hint("topological_order", 3))
+    assert progress_file.records()[0]["topological_order"].hints == 3
+
+
+@pytest.mark.parametrize("number", [0, 4, -1, "1"])
+def test_a_hint_that_does_not_exist_is_refused_with_the_numbers_that_do(number: Any) -> None:
+    with pytest.raises(ValueError, match="the hints are 1 to 3"):
+        hint("topological_order", number)
+
+
+@pytest.mark.parametrize("function", [lambda graph: [], functools.partial(sorted, key=str), sorted, print])
+def test_a_function_of_another_name_is_told_how_to_be_checked(function: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"checked with its exercise: check\('\w+', \w+\)"):
+        check(function)
+
+
+@pytest.mark.parametrize("really", [False, "no", "yes", 1, [0], None])
+def test_nothing_but_true_shows_the_solution(really: Any) -> None:
+    assert "one step away" in solution("topological_order", really=really).heading
+    assert "topological_order" not in progress_file.records()[0]
+    assert "A solution" in solution("topological_order", True).heading
 
 
 def test_the_solution_is_shown_only_when_asked_twice() -> None:
@@ -107,3 +141,11 @@ def test_what_a_student_writes_is_escaped_in_html() -> None:
     source = "def topological_order(graph):\n    return ['<script>alert(1)</script>']"
     page = check(defined(source, "topological_order"))._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_halves_of_characters_are_shown_as_escapes_and_do_not_break_a_page() -> None:
+    source = "def topological_order(graph):\n    print('\\ud800')\n    raise ValueError('\\udfff')"
+    found = check(defined(source))
+    for text in (str(found), found._repr_html_()):
+        text.encode()
+        assert r"\ud800" in text and r"\udfff" in text

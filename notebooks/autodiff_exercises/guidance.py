@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from . import progress_file
+from .exercise import Exercise
 from .outcomes import MARKS, Message
 from .progress_file import Record
 from .registry import EXERCISES, exercise_named
@@ -15,28 +16,45 @@ from .registry import EXERCISES, exercise_named
 Named = str | Callable[..., Any]
 
 
-def hint(exercise: Named) -> Message:
-    """The next of three hints; after the third, the third again.
+def hint(exercise: Named, number: int | None = None) -> Message:
+    """The next of three hints; with a number, that one, also again.
+
+    Raises:
+        ValueError: where there is no hint of this number.
 
     >>> print(hint("topological_order").heading)
     Hint 1 of 3 for topological_order
+    >>> print(hint("topological_order", 1).heading)
+    Hint 1 of 3 for topological_order
     """
     asked = exercise_named(exercise)
+    count = len(asked.hints)
+    if number not in (None, *range(1, count + 1)):
+        raise ValueError(f"hint {number!r} of {asked.name} was asked for; the hints are 1 to {count}")
     record, note = progress_file.update(
-        asked.name, lambda before: replace(before, hints=min(before.hints + 1, len(asked.hints)))
+        asked.name, lambda before: replace(before, hints=max(before.hints, number or min(before.hints + 1, count)))
     )
-    heading = f"Hint {record.hints} of {len(asked.hints)} for {asked.name}"
-    return Message(heading, (asked.hints[record.hints - 1],), notes=(note,))
+    shown = number or record.hints
+    return Message(
+        f"Hint {shown} of {count} for {asked.name}", (asked.hints[shown - 1],), notes=(_more(asked, shown), note)
+    )
 
 
-def solution(exercise: Named, *, really: bool = False) -> Message:
-    """One solution of many, for whoever asks twice: with ``really=True``.
+def _more(asked: Exercise, shown: int) -> str:
+    """How to go on from a hint, and back."""
+    if shown == len(asked.hints):
+        return f"This is the last hint. `hint({asked.name!r}, 1)` shows the first one again."
+    return f"`hint({asked.name!r}, {shown - 1})` shows the one before again." if shown > 1 else ""
+
+
+def solution(exercise: Named, really: bool = False) -> Message:
+    """One solution of many, for whoever asks twice: with ``really=True``, and nothing else than True.
 
     >>> print(solution("topological_order").heading)
     The solution of topological_order is one step away
     """
     asked = exercise_named(exercise)
-    if not really:
+    if really is not True:
         left = len(asked.hints) - progress_file.records()[0].get(asked.name, Record()).hints
         hints = f"{left} of your hints are unread: hint({asked.name!r}). " if left else ""
         return Message(

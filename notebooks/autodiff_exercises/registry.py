@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,4 +45,8 @@ def exercise_named(which: str | Callable[..., Any]) -> Exercise:
         return EXERCISES[name]
     near = difflib.get_close_matches(name, EXERCISES, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
+    if callable(which):
+        example = near[0] if near else next(iter(EXERCISES))
+        written = name if name.isidentifier() and not isinstance(which, functools.partial) else "f"
+        guess += f" A function with another name is checked with its exercise: check({example!r}, {written})."
     raise ValueError(f"no exercise is called {name!r}; there are: {', '.join(EXERCISES)}.{guess}")
