@@ -46,11 +46,15 @@ def _size(shape: Sequence[int]) -> int:
 
 
 def gradients(answer: Any, asked: Pullback) -> Gradients | None:
-    """The answer as one array for each input; None where it is something else."""
+    """The answer as one array of numbers for each input; None where it is something else."""
     given = answer if isinstance(answer, tuple | list) and len(asked.inputs) > 1 else (answer,)
-    if len(given) != len(asked.inputs) or not all(isinstance(one, np.ndarray | np.floating) for one in given):
+    if len(given) != len(asked.inputs) or not all(map(_is_array_of_numbers, given)):
         return None
     return tuple(np.asarray(one) for one in given)
+
+
+def _is_array_of_numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.floating) and value.dtype.kind in "biuf"
 
 
 def is_pullback(answer: Any, asked: Pullback) -> bool:
@@ -138,7 +142,8 @@ def is_swapped(found: Gradients, asked: Pullback) -> bool:
 
 def averages(found: Gradients, asked: Pullback) -> bool:
     """The gradients are divided by how many numbers of one side stand against one of the other."""
-    ratio = max(asked.g.size, found[0].size) / min(asked.g.size, found[0].size)
+    small, large = sorted((asked.g.size, found[0].size))
+    ratio = large / max(small, 1)
     return is_adjoint(tuple(one * ratio for one in found), asked)
 
 
