@@ -214,7 +214,7 @@ def within(seconds: float, wanted: Callable[[], object]) -> object:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_lab_serves_its_first_lesson_and_ends_when_told_without_a_word_that_alarms(
+def test_the_lab_serves_its_first_lesson_starts_a_kernel_and_ends_when_told_without_a_word_that_alarms(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     with socket.socket() as probe:

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from autodiff_widgets.view import View
 
-from tests.browser.jupyter import Record
+from tests.browser.jupyter import Lab, Record
 from tests.browser.reader import Player, kernel_says
 from tests.hand_written import scene
 
@@ -109,6 +109,39 @@ def test_a_player_steps_when_the_kernel_is_dead(
     Player(page).root.locator('.node[data-op="n1"]').click()
     assert Player(page, 1).selected() == {"n1"}
     page.wait_for_timeout(400)
+
+
+def test_a_saved_notebook_shows_its_players_on_every_later_day_without_running_a_cell(
+    open_notebook: Callable[[Path], Any], notebook: Path, lab: Lab
+) -> None:
+    page = open_notebook(notebook)
+    Player(page, 1)
+    restarted = "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    page.evaluate(restarted)
+    for _ in range(2):
+        page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+        lab.end_kernels()
+        page.goto("about:blank")
+        page.goto(lab.address(notebook.name))
+        steps_and_scrubs(Player(page))
+        Player(page).root.locator('.node[data-op="n1"]').click()
+        assert Player(page, 1).selected() == {"n1"}
+        page.wait_for_timeout(400)
+        assert kernel_says(page, "len(In)") == "1", "a cell ran"
+        Player(page).press("Escape", "Home")
+
+
+def test_a_cell_that_ran_again_is_saved_with_one_picture(
+    open_notebook: Callable[[Path], Any], notebook: Path, lab: Lab
+) -> None:
+    page = open_notebook(notebook)
+    page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
+    assert kernel_says(page, "len(In)") == "7"  # asked after the cells, so answered after them
+    Player(page, 1)
+    page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+    saved = nbformat.read(lab.root / notebook.name, 4).metadata.widgets["application/vnd.jupyter.widget-state+json"]
+    models = [model["model_name"] for model in saved["state"].values()]
+    assert sorted(models) == ["AnyModel", "AnyModel", "LayoutModel", "LayoutModel"]
 
 
 def test_running_a_cell_again_leaves_one_player_that_works(

@@ -33,7 +33,7 @@ const draw = (scene) => scene.panes.map((pane) => parsePicture(pane.svg));
 const markup = (pictures) => pictures.map((picture) => picture.innerHTML).join();
 
 test("The widget is the default export alone, since a render by name is deprecated", () => {
-  assert.deepEqual(Object.keys(player.default), ["render"]);
+  assert.deepEqual(Object.keys(player.default), ["initialize", "render"]);
   assert.ok(!("render" in player));
 });
 
@@ -248,4 +248,32 @@ test("After cleanup nothing is left: no element, no listener, no timer that step
   assert.equal(gone.model.get("selected"), null);
   assert.equal(gone.model.get("frame"), 1);
   assert.equal(gone.model.saves, 0);
+});
+
+/** A manager like JupyterLab's: it saves the models that have a kernel, each with the ids of the models that it refers to. */
+function makeManager(refers, cells) {
+  const models = new Map(Object.keys(refers).map((id) => [id, { id, _comm_live: true, get comm_live() { return this._comm_live; } }]));
+  const live = () => [...models.values()].filter((model) => model.comm_live);
+  return {
+    _modelsSync: models,
+    context: { model: { toJSON: () => ({ cells, metadata: { widgets: Object.keys(refers) } }) } },
+    get_state_sync: () => ({ version_major: 2, state: Object.fromEntries(live().map(({ id }) => [id, { refers: refers[id] }])) }),
+  };
+}
+
+test("A notebook is saved with the widgets that it shows, whether their kernel lives or not, and with no other", () => {
+  const refers = { view: ["IPY_MODEL_layout"], layout: [], box: ["IPY_MODEL_inner"], inner: ["IPY_MODEL_layout2"], layout2: [], old: ["IPY_MODEL_layout3"], layout3: [] };
+  const manager = makeManager(refers, [{ outputs: [{ data: { model_id: "view" } }, { data: { model_id: "box" } }] }]);
+  for (const id of ["view", "layout", "old"]) manager._modelsSync.get(id)._comm_live = false;
+  const { initialize } = player.default;
+  initialize({ model: { widget_manager: manager } });
+  initialize({ model: { widget_manager: manager } });
+  const { version_major, state } = manager.get_state_sync({ drop_defaults: true });
+  assert.deepEqual(Object.keys(state).sort(), ["box", "inner", "layout", "layout2", "view"]);
+  assert.equal(version_major, 2);
+  assert.deepEqual([...manager._modelsSync.values()].filter((model) => model.comm_live).map((model) => model.id), ["box", "inner", "layout2", "layout3"]);
+});
+
+test("A notebook's manager that is built otherwise is left alone", () => {
+  for (const manager of [undefined, null, {}, { get_state_sync: () => 1 }]) player.default.initialize({ model: { widget_manager: manager } });
 });
