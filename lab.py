@@ -203,6 +203,15 @@ def first_lesson(folder: Path) -> str:
     return lessons[0].name
 
 
+def copied(lessons: Path, folder: Path) -> Path:
+    """Copy the lessons that the folder does not have yet, and return it; what is there stays, as answers are in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for lesson in sorted(lessons.glob("*.ipynb")):
+        if not (folder / lesson.name).exists():
+            shutil.copyfile(lesson, folder / lesson.name)
+    return folder.resolve()
+
+
 # JupyterLab, ended by SIGINT as by SIGTERM. Where there is no terminal, its own way is a KeyboardInterrupt in whatever runs,
 # which got lost in one of four tries; and before it has started, that prints a traceback. What it says of its end sounds
 # like a failure ("[C 10:12 ServerApp] received signal 15, stopping"), so that one sentence takes its place.
@@ -282,6 +291,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("what", nargs="?", choices=("open", "test"), default="open", help="open (the default) or test")
     parser.add_argument("--port", type=int, help="where JupyterLab listens; the default is the first free from 8888 on")
     parser.add_argument("--no-browser", action="store_true", help="start JupyterLab and print its address")
+    parser.add_argument(
+        "--copy", type=Path, metavar="DIR", help="work on copies of the lessons in DIR, kept from run to run"
+    )
     parser.add_argument("--fast", action="store_true", help="test: only the checks that take seconds")
     parser.add_argument("--here", action="store_true", help="use the Python that runs this script, not .venv")
     return parser.parse_args(arguments)
@@ -301,10 +313,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_port(chosen.port)
             superuser = hasattr(os, "geteuid") and os.geteuid() == 0
             lessons = ROOT / "notebooks" / "lessons"
+            if chosen.copy:
+                lessons = copied(lessons, chosen.copy)
             command = server_command(python, lessons, chosen.port, not chosen.no_browser, superuser)
         if not chosen.here:
             set_up(environment, ["lab", "dev"] if test else ["lab"], install)
         if not test:
+            say(f"Your answers are saved in {lessons}.")
             say("Starting JupyterLab. Stop it with Ctrl-C in this window.")
         return become(command)
     except Problem as problem:

@@ -161,6 +161,24 @@ def test_the_first_lesson_is_the_one_with_the_lowest_number(tmp_path: Path) -> N
     assert lab.first_lesson(tmp_path) == "10_first.ipynb"
 
 
+def test_copies_of_lessons_keep_their_answers_and_new_lessons_join_them(tmp_path: Path) -> None:
+    lessons, mine = tmp_path / "lessons", tmp_path / "deep" / "mine"
+    lessons.mkdir()
+    (lessons / "10_first.ipynb").write_text("a lesson", encoding="utf-8")
+    assert lab.copied(lessons, mine) == mine
+    (mine / "10_first.ipynb").write_text("a lesson with answers", encoding="utf-8")
+    (lessons / "10_first.ipynb").write_text("a lesson, revised", encoding="utf-8")
+    (lessons / "20_second.ipynb").write_text("another", encoding="utf-8")
+    lab.copied(lessons, mine)
+    assert [path.read_text(encoding="utf-8") for path in sorted(mine.iterdir())] == ["a lesson with answers", "another"]
+
+
+def test_the_folder_that_readme_names_for_copies_is_not_tracked() -> None:
+    (named,) = set(re.findall(r"lab\.py --copy (\w+)", (REPOSITORY / "README.md").read_text(encoding="utf-8")))
+    command = ["git", "check-ignore", "--quiet", f"{named}/10_first.ipynb"]
+    assert subprocess.run(command, cwd=REPOSITORY).returncode == 0
+
+
 def test_no_lesson_is_said_with_the_folder(tmp_path: Path) -> None:
     with pytest.raises(lab.Problem, match=re.escape(str(tmp_path))):
         lab.first_lesson(tmp_path)
