@@ -61,9 +61,12 @@ def caption(event: Event, name: Names) -> str:
 def node_caption(node: Node, name: Names) -> str:
     """What a node of a recorded graph is or computes."""
     what = f"shape {node.shape}, {node.dtype}"
+    called = name(node.id)
+    if node.kind == "constant" and not node.name:
+        return f"{called[:1].upper()}{called[1:]} needs no input: {what}."
     if node.op is None:
-        return f"{name(node.id)} is {'an input' if node.kind == 'input' else 'a constant'}: {what}."
-    done = f"{name(node.id)} = {name.call(node.op.name, node.inputs)}: {what}."
+        return f"{called} is {'an input' if node.kind == 'input' else 'a constant'}: {what}."
+    done = f"{called} = {name.call(node.op.name, node.inputs)}: {what}."
     if node.phase == "backward" and node.origin is not None:
         return f"Backward of {name(node.origin)}: {done}"
     return done
