@@ -166,6 +166,22 @@ def test_a_saved_page_steps_and_links_from_a_file(page: Any, tmp_path: Path) -> 
     assert two.selected() == {"n4"}
 
 
+@pytest.mark.parametrize("width", [120, 260, 420])
+def test_in_a_narrow_window_no_control_is_cut_off_and_only_pictures_scroll(
+    page: Any, tmp_path: Path, width: int
+) -> None:
+    page.goto(View(scene()).save_html(tmp_path / "page.html").as_uri())
+    page.set_viewport_size({"width": width, "height": 450})
+    Player(page).root.locator('.row[data-op="n3"]').dispatch_event("click")
+    edges = "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
+    ((left, right),) = page.locator(".autodiff-player").evaluate_all(edges)
+    for start, end in page.locator(".toolbar > *, .title, .details").evaluate_all(edges):
+        assert left <= start and end <= right
+    scrolled = """all => all.filter(e => getComputedStyle(e).overflowY === "auto" && e.scrollHeight > e.clientHeight)
+        .map(e => e.className)"""
+    assert set(page.locator(".autodiff-player *").evaluate_all(scrolled)) <= {"pane"}
+
+
 def test_a_static_picture_is_drawn_without_any_script(page: Any, tmp_path: Path) -> None:
     path = tmp_path / "picture.svg"
     path.write_text(View(scene()).svg(2), encoding="utf-8")
