@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -267,3 +268,16 @@ def test_the_command_line_says_what_is_wrong_without_a_traceback(
 ) -> None:
     assert lab.main(["--no-browser"]) == 1
     assert "There is no lesson in" in capsys.readouterr().err
+
+
+def test_cupy_is_installed_only_where_an_nvidia_driver_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    assert lab.gpu_extra() == []
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/nvidia-smi" if name == "nvidia-smi" else None)
+    assert lab.gpu_extra() == ["gpu"]
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(Path, "exists", lambda path: path.name == "nvcuda.dll")
+    assert lab.gpu_extra() == ["gpu"]
