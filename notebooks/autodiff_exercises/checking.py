@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from . import progress_file
-from .exercise import Case, Exercise, Wrong
+from .exercise import REMEMBERS, TOO_LATE, Case, Exercise, Wrong, too_late
 from .outcomes import Outcome
 from .registry import exercise_named
 from .sandbox import Run, run
-from .worker import Failure
+from .worker import Attempt, Failure
 
 VISIBLE_SEED = 0
 
@@ -51,36 +51,77 @@ def check(
     student = exercise if callable(exercise) and function is None else function
     if not callable(student):
         raise TypeError(f"check({asked.name!r}) was given no function; write check({asked.name}) after defining it")
-    found = examine(asked, student, VISIBLE_SEED if seed is None else seed, marking=seed is not None)
+    try:
+        found = examine(asked, student, VISIBLE_SEED if seed is None else seed, marking=seed is not None)
+    except KeyboardInterrupt:
+        return Outcome(asked.name, "could not be checked", why="interrupted; nothing was judged")
     return found if seed is not None else progress_file.remember(found)
 
 
 def examine(exercise: Exercise, function: Callable[..., Any], seed: int, marking: bool = False) -> Outcome:
     """What a function is worth on the cases of one seed; nothing is remembered."""
     cases = list(exercise.cases(Random(seed), marking))
-    done = run(function, [exercise.arguments(one, function) for one in cases], exercise.seconds)
+    calls = [*cases, cases[0]]  # the first once more: what came back then tells whether the function remembers
+    arguments = [exercise.arguments(one, function) for one in calls]
+    done = run(function, arguments, exercise.seconds, [one.seconds for one in calls])
     found = judged(exercise, cases, done)
-    return replace(found, example="", returned="", marking=True) if marking else found
+    return replace(found, example="", returned="", printed="", marking=True) if marking else found
 
 
 def judged(exercise: Exercise, cases: Sequence[Case], done: Run) -> Outcome:
     """The outcome of a run; a wrong attempt outweighs calls that gave nothing."""
-    pairs = list(zip(cases, done.attempts, strict=False))
+    attempts = _with_late_one(exercise, cases, done)
+    pairs = list(zip(cases, attempts, strict=False))
     if pairs and _is_stub(pairs[0][1].failure):
         return Outcome(exercise.name, "not attempted", message="Write the function, then run its cell and this one.")
-    right = [exercise.is_right(case, attempt) for case, attempt in pairs]
-    checks = _by_check(cases, right)
-    tally = exercise.tally([(case, fine) for (case, _attempt), fine in zip(pairs, right, strict=True)])
-    notes = tuple(note for note in (tally, done.note) if note)
-    wrong = [Wrong(case, attempt) for (case, attempt), fine in zip(pairs, right, strict=True) if not fine]
+    results = [exercise.is_right(case, attempt) for case, attempt in pairs]
+    tally = exercise.tally([(case, right) for (case, _), right in zip(pairs, results, strict=True)])
+    about = Outcome(
+        exercise.name,
+        "right",
+        _by_check(cases, results),
+        notes=tuple(note for note in (tally, done.note) if note),
+        printed=next(iter(done.printed.values()), ""),
+    )
+    wrong = [Wrong(*pair) for pair, right in zip(pairs, results, strict=True) if not right]
     if wrong:
-        belief, call = exercise.misconception(wrong), _call(exercise, wrong[0].case)
-        came_back = _what_came_back(wrong[0])
-        return Outcome(exercise.name, "wrong", checks, belief.name, belief.message, "", call, came_back, notes)
+        belief = REMEMBERS if _remembers(exercise, cases, done) else exercise.misconception(wrong)
+        return replace(
+            about,
+            verdict="wrong",
+            misconception=belief.name,
+            message=belief.message,
+            example=_call(exercise, wrong[0].case),
+            returned=_what_came_back(wrong[0]),
+            printed=done.printed.get(wrong[0].attempt.number, ""),
+        )
     if len(pairs) < len(cases):
-        call = _call(exercise, cases[len(pairs)])
-        return Outcome(exercise.name, "could not be checked", checks, why=done.stopped, example=call, notes=notes)
-    return Outcome(exercise.name, "right", checks, notes=notes)
+        call, printed = _call(exercise, cases[len(pairs)]), done.printed.get(len(pairs), "")
+        return replace(about, verdict="could not be checked", why=done.stopped, example=call, printed=printed)
+    return about
+
+
+def _with_late_one(exercise: Exercise, cases: Sequence[Case], done: Run) -> tuple[Attempt, ...]:
+    """The attempts, and one more where a call was ended at its own limit, not at that of all calls together."""
+    number = len(done.attempts)
+    limit = cases[number].seconds if done.out_of_time and number < len(cases) else None
+    if limit is None or sum(one.seconds for one in done.attempts) + limit > exercise.seconds:
+        return done.attempts
+    return (*done.attempts, too_late(number, limit))
+
+
+def _remembers(exercise: Exercise, cases: Sequence[Case], done: Run) -> bool:
+    """Whether the first call, made once more at the end, gave something else: wrong after right, or more, or less."""
+    if len(done.attempts) <= len(cases):
+        return False
+    first, again = done.attempts[0], done.attempts[-1]
+    if exercise.is_right(cases[0], first) and not exercise.is_right(cases[0], again):
+        return True
+    return _length(first.answer) != _length(again.answer)
+
+
+def _length(answer: Any) -> int | None:
+    return len(answer) if isinstance(answer, list | tuple | dict | set | str) else None
 
 
 def _call(exercise: Exercise, case: Case) -> str:
@@ -92,17 +133,19 @@ def _is_stub(failure: Failure | None) -> bool:
 
 
 def _what_came_back(wrong: Wrong) -> str:
+    if wrong.failure == TOO_LATE:
+        return "It did not come back in time."
     if wrong.attempt.failure:
         return f"It raised {wrong.attempt.failure}."
     changed = ", and changed its argument" if wrong.attempt.changed_arguments else ""
     return f"Yours returned {SHOWN.repr(wrong.answer)}{changed}."
 
 
-def _by_check(cases: Sequence[Case], right: Sequence[bool]) -> tuple[tuple[str, bool | None], ...]:
+def _by_check(cases: Sequence[Case], results: Sequence[bool]) -> tuple[tuple[str, bool | None], ...]:
     """For each check whether all its cases are right, or None where the run did not reach its end."""
-    results: dict[str, bool | None] = {}
+    found: dict[str, bool | None] = {}
     for number, case in enumerate(cases):
-        fine = right[number] if number < len(right) else None
-        before = results.get(case.check, True)
-        results[case.check] = False if False in (before, fine) else None if None in (before, fine) else True
-    return tuple(results.items())
+        fine = results[number] if number < len(results) else None
+        before = found.get(case.check, True)
+        found[case.check] = False if False in (before, fine) else None if None in (before, fine) else True
+    return tuple(found.items())

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 import autodiff_lab as ad
 
-from .worker import Attempt, NotPlain
+from .worker import Attempt, Failure, NotPlain
 
 # What a lesson's notebook has imported; functions that an expression defines belong to the notebook.
 LESSON_NAMES: dict[str, Any] = {"__name__": "__main__", "np": np, "ad": ad, "ops": ad.ops}
@@ -30,6 +30,7 @@ class Case:
     arguments: tuple[Any, ...]
     expression: str  # the arguments as a student can type them
     names: Mapping[str, Any] = field(default_factory=dict)  # what the expression uses beside what a lesson imports
+    seconds: float | None = None  # a call that takes longer is wrong; None where only all calls together have a limit
 
     def evaluated_with(self, **names: Any) -> tuple[Any, ...]:
         """The arguments where names of the expression mean something else."""
@@ -48,6 +49,15 @@ def case(check: str, expression: str, **names: Any) -> Case:
     array([1., 1.])
     """
     return Case(check, _evaluated(expression, names), expression, names)
+
+
+def soon(one: Case, seconds: float = 2.0) -> Case:
+    """The same case, where an answer that takes longer is wrong: for work that grows without bound if done the wrong way.
+
+    >>> soon(case("a number", "1")).seconds
+    2.0
+    """
+    return replace(one, seconds=seconds)
 
 
 def _evaluated(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -71,6 +81,14 @@ class Wrong:
     def failure(self) -> str:
         """The class of the exception that ended the call; empty where it returned."""
         return self.attempt.failure.kind if self.attempt.failure else ""
+
+
+TOO_LATE = "no answer in time"  # stands for the exception of a call that was ended at its own limit
+
+
+def too_late(number: int, seconds: float) -> Attempt:
+    """The attempt at a case whose own limit was reached."""
+    return Attempt(number, failure=Failure(TOO_LATE, f"still running after {seconds:g} seconds"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +142,7 @@ class Exercise:
 
     def misconception(self, wrong: Sequence[Wrong]) -> Misconception:
         """The first misconception that explains these attempts."""
-        return next(one for one in self.misconceptions if one.explains(wrong))
+        return next(one for one in (TOO_LARGE, *self.misconceptions) if one.explains(wrong))
 
     @property
     def starter(self) -> str:
@@ -159,7 +177,8 @@ RECURSION = Misconception(
     "recursion",
     "Your function calls itself for every operation of the longest path, if it comes to an end at all, and Python "
     "allows about 1,000 calls inside each other. Real graphs are deeper. Keep your own list of what waits, and "
-    "loop.",
+    "loop. (The check keeps to Python's usual limit, also where another cell has raised it with "
+    "`sys.setrecursionlimit`: from some depth on, that ends the whole of Python.)",
     lambda wrong: all(one.failure == "RecursionError" for one in wrong),
 )
 CHANGED_ARGUMENTS = Misconception(
@@ -172,6 +191,24 @@ RETURNS_NOTHING = Misconception(
     "Your function returns None. It may lack a `return` at its end, or return what a method such as `append` or "
     "`reverse` gives, which is None.",
     lambda wrong: not wrong[0].failure and wrong[0].answer is None,
+)
+EVERY_PATH = Misconception(
+    "once for every path",
+    "Your function does not come to an end where values are used twice, layer upon layer: it goes along every path, and with "
+    "every layer there are twice as many. What was computed once need not be computed again: remember it.",
+    lambda wrong: any(one.failure in (TOO_LATE, "MemoryError") and one.case.seconds for one in wrong),
+)
+TOO_LARGE = Misconception(
+    "far too much",
+    "What your function returns is far larger than any right answer. Does something grow with every round of a loop?",
+    lambda wrong: any(isinstance(one.answer, NotPlain) and one.answer.items is not None for one in wrong),
+)
+REMEMBERS = Misconception(
+    "remembers the last call",
+    "Your function keeps something from one call to the next: the same call gives another answer when it is made again. "
+    "A list or a set that was made outside of the function, or as the default of an argument, is made only once. Make a new "
+    "one inside, at the beginning of each call.",
+    lambda wrong: False,  # no wrong answer tells it: the check makes the first call a second time, see checking.py
 )
 STOPS_WITH_ERROR = Misconception(
     "stops with an error",

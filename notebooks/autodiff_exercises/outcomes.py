@@ -19,6 +19,9 @@ MARKS: dict[str, tuple[str, str]] = {  # a sign beside the colour, and the colou
 
 CALL_THAT_FAILED = "The smallest input on which it happened; run it in a cell of its own:"
 CALL_WITHOUT_END = "This call did not come back:"
+PRINTED_BY_THE_CALL = "In this call your function printed:"
+PRINTED_FIRST = "The first that your function printed:"
+LINES = 10  # of what a function printed are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +33,37 @@ class Message:
     code: str = ""
     after_code: str = ""
     notes: tuple[str, ...] = ()
+    output: tuple[str, str] = ("", "")  # what a program printed, with a line that says so
     colour: str = "var(--jp-brand-color1, #1565c0)"
 
     def __str__(self) -> str:
-        code = "\n".join("    " + line for line in self.code.splitlines())
-        return "\n".join(part for part in (self.heading, *self.paragraphs, code, self.after_code, *self.notes) if part)
+        parts = (self.heading, *self.paragraphs, _indented(self.code), self.after_code)
+        said_so, printed = self.output
+        return _encodable("\n".join(part for part in (*parts, said_so, _indented(printed), *self.notes) if part))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         small = "font-size:.92em"
         parts = [f"<strong>{escape(self.heading)}</strong>", *map(_paragraph, self.paragraphs)]
-        if self.code:
-            parts.append(f"<pre style='margin:.4em 0;white-space:pre-wrap'>{escape(self.code)}</pre>")
-        parts += [_paragraph(self.after_code), *(_paragraph(text, small) for text in self.notes)]
+        said_so, printed = self.output
+        parts += [_code(self.code), _paragraph(self.after_code), _paragraph(said_so), _code(printed)]
+        parts += [_paragraph(text, small) for text in self.notes]
         style = f"border-left:4px solid {self.colour};padding:.3em .9em;max-width:46em;line-height:1.45"
-        return f"<div role='status' style='{style}'>{''.join(parts)}</div>"
+        return _encodable(f"<div role='status' style='{style}'>{''.join(parts)}</div>")
+
+
+def _encodable(text: str) -> str:
+    """The text with what UTF-8 does not know written as an escape: halves of characters, which no page can show."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _indented(code: str) -> str:
+    return "\n".join("    " + line for line in code.splitlines())
+
+
+def _code(text: str) -> str:
+    return f"<pre style='margin:.4em 0;white-space:pre-wrap'>{escape(text)}</pre>" if text else ""
 
 
 def _paragraph(text: str, style: str = "") -> str:
@@ -59,7 +77,7 @@ class Outcome:
     """What a check found. ``verdict`` is one of four; ``right`` says whether it is the best of them.
 
     ``misconception`` names the belief behind a wrong answer, ``example`` is a call that shows it, ``returned`` what the
-    student's function made of that call, ``why`` the reason why something could not be checked.
+    student's function made of that call, ``printed`` the beginning of what it printed, ``why`` the reason why something could not be checked.
     """
 
     exercise: str
@@ -72,6 +90,7 @@ class Outcome:
     why: str = ""
     example: str = ""
     returned: str = ""
+    printed: str = ""
     notes: tuple[str, ...] = ()
     marking: bool = False  # these were the checks of a submission, not the visible ones
 
@@ -93,7 +112,14 @@ class Outcome:
         why = self.why[:1].upper() + self.why[1:]
         before_code = "" if not self.example else CALL_THAT_FAILED if self.verdict == "wrong" else CALL_WITHOUT_END
         said = tuple(text for text in (self.message, f"{why}." if why else "", before_code) if text)
-        return Message(heading, said, self.example, self.returned, (*self._count(), *self.notes), colour)
+        notes = (*self._count(), *self.notes)
+        return Message(heading, said, self.example, self.returned, notes, self._output(), colour)
+
+    def _output(self) -> tuple[str, str]:
+        """The first lines of what was printed, with a line that says so."""
+        lines = self.printed.rstrip("\n").split("\n")
+        shown = "\n".join([*lines[:LINES], "…"] if len(lines) > LINES else lines)
+        return (PRINTED_BY_THE_CALL if self.example else PRINTED_FIRST, shown) if shown.strip() else ("", "")
 
     def _count(self) -> Sequence[str]:
         if not self.checks:

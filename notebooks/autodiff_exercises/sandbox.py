@@ -11,13 +11,12 @@ import pickle
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
-
 from .processes import CheckProcess, as_if_inside_a_check, inside_a_check
-from .worker import Attempt, attempt, received
+from .sending import sendable
+from .worker import Attempt, Printed, attempt, file_of, received
 
 SECONDS = 5.0
 SERVE = "from autodiff_exercises.worker import serve; serve()"
@@ -35,10 +34,19 @@ class Run:
     attempts: tuple[Attempt, ...]
     stopped: str = ""  # why the calls after these gave nothing
     note: str = ""  # a limit of this run that the student should know
+    printed: dict[int, str] = field(default_factory=dict)  # the beginning of what each call printed, by number
+    out_of_time: bool = False
 
 
-def run(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], seconds: float = SECONDS) -> Run:
+def run(
+    function: Callable[..., Any],
+    cases: Sequence[tuple[Any, ...]],
+    seconds: float = SECONDS,
+    each: Sequence[float | None] = (),
+) -> Run:
     """Call the function once for each case, in order, within ``seconds`` for all of them together.
+
+    ``each`` gives single calls a limit of their own; a call that reaches its limit is the last one.
 
     >>> [one.answer for one in run(len, [([1, 2],), ([],)]).attempts]
     [2, 0]
@@ -52,11 +60,10 @@ def run(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], seconds:
             "a cell of its own"
         )
     try:
-        pickled = cloudpickle.dumps((function, list(cases)))  # together: an argument may use the function itself
+        pickled = sendable((function, list(cases)))  # together: an argument may use the function itself
     except Exception as error:
         return _run_here(function, cases, error)
-    code = getattr(function, "__code__", None)
-    return _run_there(pickled, len(cases), seconds, code.co_filename if code else "")
+    return _run_there(pickled, len(cases), seconds, list(each), file_of(function))
 
 
 def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], error: Exception) -> Run:
@@ -64,20 +71,25 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
         f"Your function uses something that cannot be sent to another process ({type(error).__name__}: "
         f"{str(error)[:120]}), so it ran inside this notebook, without a time limit."
     )
-    attempts = []
+    attempts: list[Attempt] = []
+    printed: dict[int, str] = {}
+
+    def keep(piece: Printed) -> None:
+        printed[piece.number] = printed.get(piece.number, "") + piece.text
+
     for number, arguments in enumerate(cases):
         with as_if_inside_a_check():
-            attempts.append(attempt(function, number, arguments))
+            attempts.append(attempt(function, number, arguments, keep))
         failure = attempts[-1].failure
         if failure and failure.kind == "KeyboardInterrupt":  # the student's own: there is no other way to stop here
-            return Run(tuple(attempts[:-1]), "you interrupted it", note)
-    return Run(tuple(attempts), note=note)
+            raise KeyboardInterrupt
+    return Run(tuple(attempts), note=note, printed=printed)
 
 
-def _run_there(pickled: bytes, count: int, seconds: float, file: str) -> Run:
+def _run_there(pickled: bytes, count: int, seconds: float, each: list[float | None], file: str) -> Run:
     process, late = _take(), False
     try:
-        written, complaint = process.communicate(pickle.dumps((pickled, seconds)), seconds + GRACE)
+        written, complaint = process.communicate(pickle.dumps((pickled, seconds, each)), seconds + GRACE)
     except subprocess.TimeoutExpired:
         process.end()
         written, complaint = _remains(process)
@@ -88,15 +100,34 @@ def _run_there(pickled: bytes, count: int, seconds: float, file: str) -> Run:
     finally:
         _warm_up()
     process.end()  # what the student's code may have started
-    attempts = tuple(received(written))
+    attempts, printed = received(written)
     if attempts and attempts[-1].number < 0:
-        return Run((), f"your function could not be loaded in the process for checks ({attempts[-1].failure})")
+        return Run((), _not_loaded(attempts[-1]))
     if len(attempts) == count:
-        return Run(attempts)
+        return Run(attempts, printed=printed)
     words = complaint.decode(errors="replace")
     if late or words.startswith("Timeout"):  # the watchdog inside says where; the one here is for when it cannot
-        return Run(attempts, f"your function was still running after {seconds:g} seconds{_place(words, file)}")
-    return Run(attempts, _how_it_ended(process.returncode, words.strip(), _place(words, file)))
+        why = _out_of_time(attempts, count, seconds, _place(words, file))
+        return Run(attempts, why, printed=printed, out_of_time=True)
+    return Run(attempts, _how_it_ended(process.returncode, words.strip(), _place(words, file)), printed=printed)
+
+
+def _not_loaded(attempt: Attempt) -> str:
+    return (
+        f"your function uses something that exists in this notebook only, and the process for checks could not make it "
+        f"({attempt.failure}); write it inside your function, or leave it out"
+    )
+
+
+def _out_of_time(attempts: Sequence[Attempt], count: int, seconds: float, place: str) -> str:
+    """What took so long: the call that was running, or all calls together."""
+    spent = sum(one.seconds for one in attempts)
+    if spent < seconds / 2:
+        return f"your function was still running after {seconds:g} seconds{place}"
+    return (
+        f"the {count} calls of this check share {seconds:g} seconds, and {len(attempts)} of them took {spent:.1f} seconds "
+        f"together; your function may be right, but it is too slow"
+    )
 
 
 def _place(complaint: str, file: str) -> str:

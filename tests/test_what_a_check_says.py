@@ -1,0 +1,204 @@
+"""What a check says of unusual functions is true: what they print, keep, decorate, raise and return, and how slow they are."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from autodiff_exercises import check, progress_file
+
+from tests.notebook_cell import defined
+
+pytestmark = pytest.mark.usefixtures("own_progress")
+
+SORTED = "list(__import__('graphlib').TopologicalSorter(graph).static_order())"
+
+
+# ------------------------------------------------------------------------------------------------------ what it prints
+
+
+def test_the_beginning_of_what_a_wrong_function_printed_is_shown_beside_its_answer() -> None:
+    source = (
+        "def topological_order(graph):\n    for n in range(99): print('line', n)\n    display(graph)\n    return []"
+    )
+    found = check(defined(source))
+    assert "    line 9\n    …" in str(found) and "line 10" not in str(found)
+    assert "line 9\n…</pre>" in found._repr_html_()
+
+
+def test_what_was_printed_before_a_crash_or_in_an_endless_loop_is_shown() -> None:
+    source = "import os\ndef topological_order(graph):\n    print('before')\n    os._exit(1)"
+    found = check(defined(source))
+    assert found.verdict == "could not be checked" and "your function printed:\n    before" in str(found)
+
+
+def test_what_a_right_function_printed_is_shown_and_display_exists() -> None:
+    source = f"def topological_order(graph):\n    display('here', len(graph))\n    return {SORTED}"
+    found = check(defined(source))
+    assert found.right and "    'here'\n    2" in str(found)
+
+
+def test_a_function_that_cannot_be_sent_away_is_heard_too() -> None:
+    lock = threading.Lock()
+
+    def topological_order(graph: dict[str, list[str]]) -> list[str]:
+        with lock:
+            print("heard")
+            return []
+
+    assert "    heard" in str(check(topological_order))
+
+
+def test_marking_shows_nothing_of_what_a_function_printed() -> None:
+    assert "here" not in str(check(defined("def topological_order(graph):\n    print('here', graph)"), seed=1))
+
+
+# ------------------------------------------------------------------------------------------------- what it keeps or uses
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def topological_order(graph, order=[]):\n    order += {SORTED}\n    return order",
+        f"order = ['x', 'y']\ndef topological_order(graph):\n    order.extend({SORTED})\n    return order",
+        "seen = set()\ndef topological_order(graph):\n"
+        f"    new = [node for node in {SORTED} if node not in seen]\n    seen.update(new)\n    return new",
+    ],
+    ids=["as a default", "used in the notebook before", "a set of what was seen"],
+)
+def test_a_function_that_keeps_something_between_calls_is_told_so(source: str) -> None:
+    found = check(defined(source))
+    assert (found.verdict, found.misconception) == ("wrong", "remembers the last call")
+
+
+@pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(maxsize=2)"])
+def test_a_function_may_use_a_cached_one_of_the_notebook(decorator: str) -> None:
+    source = f"""
+import functools
+__name__ = "__main__"
+@{decorator}
+def down(n):
+    return down(n - 1) if n else 0
+def topological_order(graph):
+    down(7)
+    return {SORTED}
+"""
+    found = check(defined(source))
+    assert found.right and not found.notes
+
+
+def test_a_decorated_function_is_checked_by_its_name() -> None:
+    source = f"""
+import functools
+def counted(function):
+    @functools.wraps(function)
+    def calls(*arguments):
+        return function(*arguments)
+    return calls
+@counted
+def topological_order(graph):
+    return {SORTED}
+"""
+    assert check(defined(source)).right
+
+
+def test_a_cached_function_that_cannot_work_is_told_the_true_reason() -> None:
+    source = "import functools\n@functools.cache\ndef topological_order(graph):\n    return list(graph)"
+    assert "unhashable type: 'dict'" in check(defined(source)).returned
+
+
+def test_what_the_process_for_checks_cannot_make_is_named_with_the_way_out() -> None:
+    source = """
+class Only:
+    def __reduce__(self):
+        return no_such_function, ()
+def no_such_function():
+    raise LookupError("only in the notebook")
+only = Only()
+def topological_order(graph):
+    return only
+"""
+    why = check(defined(source)).why
+    assert "LookupError: only in the notebook" in why and "write it inside your function" in why
+
+
+# -------------------------------------------------------------------------------------- how it ends, and how long it takes
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_an_outcome() -> None:
+    source = """
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError
+def topological_order(graph):
+    raise Silent
+"""
+    found = check(defined(source))
+    assert found.verdict == "wrong" and "It raised Silent: (it cannot say more" in found.returned
+
+
+def test_a_recursion_that_another_cell_made_room_for_is_told_that_this_does_not_count() -> None:
+    source = """
+def topological_order(graph):
+    order = {}
+    def visit(node):
+        for source in graph[node]:
+            visit(source)
+        order[node] = None
+    for node in graph:
+        if node not in order:
+            visit(node)
+    return list(order)
+"""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        assert "sys.setrecursionlimit" in check(defined(source)).message
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@pytest.mark.slow
+def test_a_slow_function_is_told_that_all_calls_share_the_time() -> None:
+    source = f"import time\ndef topological_order(graph):\n    time.sleep(0.4)\n    return {SORTED}"
+    found = check(defined(source))
+    assert found.verdict == "could not be checked"
+    assert "calls of this check share 5 seconds" in found.why and "too slow" in found.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("items", ["[str(n) for n in range(10**6)]", "list(graph) * 10**6", "'x' * 10**8"])
+def test_an_answer_of_millions_of_items_ends_within_the_limit(items: str) -> None:
+    began = time.perf_counter()
+    found = check(defined(f"def topological_order(graph):\n    return {items}"))
+    assert (found.verdict, found.misconception) == ("wrong", "far too much")
+    assert "items>" in found.returned
+    assert time.perf_counter() - began < 8
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a thread")
+def test_an_interrupted_check_says_one_line_ends_its_process_and_is_not_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "number"
+    source = f"""
+import os, pathlib, time
+def topological_order(graph):
+    pathlib.Path({str(file)!r}).write_text(str(os.getpid()))
+    while True:
+        time.sleep(1)
+"""
+
+    def interrupt() -> None:
+        while not (file.exists() and file.read_text()):
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    found = check(defined(source))
+    assert str(found) == "? topological_order: could not be checked\nInterrupted; nothing was judged."
+    assert progress_file.records()[0] == {}
+    assert not psutil.pid_exists(int(file.read_text()))
