@@ -177,7 +177,6 @@ def test_an_answer_of_millions_of_items_ends_within_the_limit(items: str) -> Non
     began = time.perf_counter()
     found = check(defined(f"def topological_order(graph):\n    return {items}"))
     assert (found.verdict, found.misconception) == ("wrong", "far too much")
-    assert "items>" in found.returned
     assert time.perf_counter() - began < 8
 
 

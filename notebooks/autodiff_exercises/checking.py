@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from . import progress_file
+from .attempts import Attempt, Failure
 from .exercise import REMEMBERS, TOO_LATE, Case, Exercise, Wrong, too_late
 from .outcomes import Outcome
 from .registry import exercise_named
 from .sandbox import Run, run
-from .worker import Attempt, Failure
 
 VISIBLE_SEED = 0
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import autodiff_lab as ad
 
-from .worker import Attempt, Failure, NotPlain
+from .attempts import Attempt, Failure, NotPlain
 
 # What a lesson's notebook has imported; functions that an expression defines belong to the notebook.
 LESSON_NAMES: dict[str, Any] = {"__name__": "__main__", "np": np, "ad": ad, "ops": ad.ops}

@@ -77,7 +77,8 @@ class Outcome:
     """What a check found. ``verdict`` is one of four; ``right`` says whether it is the best of them.
 
     ``misconception`` names the belief behind a wrong answer, ``example`` is a call that shows it, ``returned`` what the
-    student's function made of that call, ``printed`` the beginning of what it printed, ``why`` the reason why something could not be checked.
+    student's function made of that call, ``printed`` the beginning of what it printed, ``why`` the reason why something could
+    not be checked.
     """
 
     exercise: str

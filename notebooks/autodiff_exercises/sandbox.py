@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .attempts import Attempt, Printed, attempt, file_of
 from .processes import CheckProcess, as_if_inside_a_check, inside_a_check
 from .sending import sendable
-from .worker import Attempt, Printed, attempt, file_of, received
+from .worker import received
 
 SECONDS = 5.0
 SERVE = "from autodiff_exercises.worker import serve; serve()"
