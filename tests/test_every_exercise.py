@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from autodiff_exercises import check, sandbox
 from autodiff_exercises.checking import examine
+from autodiff_exercises.computation_graph_answers import seen_when_left
 from autodiff_exercises.exercise import Exercise
 from autodiff_exercises.outcomes import Outcome
 from autodiff_exercises.registry import EXERCISES, LESSONS
@@ -70,8 +71,11 @@ def test_misconceptions_have_messages_of_their_own(exercise: Exercise) -> None:
 @every_exercise
 def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> None:
     cases = list(exercise.cases(Random(0), False))
+    limits = [one.seconds for one in cases]
     results = {
-        function.__name__: sandbox.run(function, [exercise.arguments(one, function) for one in cases]).attempts
+        function.__name__: sandbox.run(
+            function, [exercise.arguments(one, function) for one in cases], each=limits
+        ).attempts
         for function, _name in exercise.wrong
     }
     for (one, here), (other, there) in itertools.combinations(results.items(), 2):
@@ -129,6 +133,7 @@ def test_a_seed_makes_the_same_cases_again_and_another_seed_others(exercise: Exe
 # ----------------------------------------------------------------------------- wrong solutions that are not shipped
 
 UNSHIPPED = {
+    "one pass of numbers": "return [node + node for node in graph]",
     "numbers": "return [0 for node in graph]",
     "reversed iterator": "return reversed(list(graph))",
     "none at first": "return list(graph).sort()",
@@ -166,3 +171,39 @@ def test_a_wrong_topological_order_that_nobody_foresaw_is_refused_with_a_message
     body = textwrap.indent(textwrap.dedent(UNSHIPPED[name]).strip(), "    ")
     found = check("topological_order", defined(f"def wrong(graph):\n{body}", "wrong"))
     assert found.verdict == "wrong" and found.message
+
+
+def test_names_as_numpys_text_are_names() -> None:
+    source = "def topological_order(graph):\n    order = __import__('graphlib').TopologicalSorter(graph).static_order()"
+    assert check(defined(f"{source}\n    return list(np.array(list(order), str))")).right
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 5, 6, 20])
+def test_no_fixed_number_of_rounds_passes_and_it_is_told_from_three_rounds_on(rounds: int) -> None:
+    source = f"""
+def topological_order(graph):
+    level = dict.fromkeys(graph, 0)
+    for _ in range({rounds}):
+        for node in graph:
+            level[node] = max((level[source] + 1 for source in graph[node]), default=0)
+    return sorted(graph, key=level.__getitem__)
+"""
+    found = check(defined(source))
+    assert found.verdict == "wrong" and (rounds < 3 or found.misconception == "a few rounds are enough")
+
+
+def test_a_walk_along_every_path_is_wrong_where_values_are_shared_and_not_merely_unchecked() -> None:
+    found = check("topological_order", seen_when_left)
+    assert (found.verdict, found.misconception) == ("wrong", "once for every path")
+    assert found.returned == "It did not come back in time."
+
+
+def test_a_slow_but_right_function_is_never_told_that_it_walks_every_path() -> None:
+    source = """
+import graphlib, time
+def topological_order(graph):
+    time.sleep(0.13)
+    return list(graphlib.TopologicalSorter(graph).static_order())
+"""
+    found = check(defined(source))
+    assert found.right or found.verdict == "could not be checked"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from random import Random
 from string import ascii_lowercase
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from . import computation_graph_answers as answers
 from .exercise import (
     CHANGED_ARGUMENTS,
+    EVERY_PATH,
     RECURSION,
     RETURNS_NOTHING,
     STOPS_WITH_ERROR,
@@ -19,22 +19,20 @@ from .exercise import (
     Misconception,
     Wrong,
     case,
+    soon,
 )
-
-Graph = dict[str, list[str]]  # node -> its inputs, one entry for each use
-
-# --------------------------------------------------------------------------------------------------- what tells right
-
-
-def is_topological_order(order: Any, graph: Graph) -> bool:
-    """Whether the order is a list or tuple with each node once, every node after all its inputs."""
-    if not isinstance(order, list | tuple) or not all(type(node) is str for node in order):
-        return False
-    if sorted(order) != sorted(graph):
-        return False
-    place = {node: number for number, node in enumerate(order)}
-    return all(place[source] < place[node] for node, inputs in graph.items() for source in inputs)
-
+from .order_properties import (
+    Graph,
+    deep,
+    from_one_place,
+    is_node,
+    is_topological_order,
+    level_by_level,
+    missing,
+    missing_behind_a_double_edge,
+    only_repeats,
+    waits_for_one,
+)
 
 # ------------------------------------------------------------------------------------------------ what explains wrong
 
@@ -50,58 +48,23 @@ def _some(has: Property) -> Callable[[Sequence[Wrong]], bool]:
     return lambda wrong: any(has(one.answer, one.case.arguments[0]) for one in wrong if not one.failure)
 
 
-def _missing(order: Sequence[Any], graph: Graph) -> set[str]:
-    return set(graph) - set(order)
-
-
-def _missing_behind_a_double_edge(order: Sequence[Any], graph: Graph) -> bool:
-    """Every missing node has an input twice, or waits for a node that is missing."""
-    missing = _missing(order, graph)
-    return bool(missing) and all(len(set(graph[n])) < len(graph[n]) or missing & set(graph[n]) for n in missing)
-
-
-def _level_by_level(order: Sequence[Any], graph: Graph) -> bool:
-    """The shortest distance from the inputs never falls along the order, or that to the outputs never rises."""
-    from_inputs = _distances(graph, _users(graph))
-    to_outputs = _distances(_users(graph), graph)
-    return all(from_inputs[a] <= from_inputs[b] for a, b in pairwise(order)) or all(
-        to_outputs[a] >= to_outputs[b] for a, b in pairwise(order)
-    )
-
-
-def _waits_for_one(order: Sequence[Any], graph: Graph) -> bool:
-    """Every node comes after one of its inputs, or every node comes before one of its consumers."""
-    place = {node: number for number, node in enumerate(order)}
-    users = _users(graph)
-    return all(place[n] > min(place[i] for i in graph[n]) for n in graph if graph[n]) or all(
-        place[n] < max(place[u] for u in users[n]) for n in graph if users[n]
-    )
-
-
-def _users(graph: Graph) -> Graph:
-    users: Graph = {node: [] for node in graph}
-    for node, inputs in graph.items():
-        for source in inputs:
-            users[source].append(node)
-    return users
-
-
-def _distances(before: Graph, after: Graph) -> dict[str, int]:
-    """The number of edges on the shortest way from a node that has nothing before it."""
-    distance = {node: 0 for node in before if not before[node]}
-    reached = list(distance)
-    for node in reached:
-        for following in after[node]:
-            if following not in distance:
-                distance[following] = distance[node] + 1
-                reached.append(following)
-    return distance
-
-
 MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RECURSION,
     RETURNS_NOTHING,
+    Misconception(
+        "nothing in, nothing out",
+        "A graph without nodes is a graph, too: its order is the empty list.",
+        lambda wrong: all(not one.case.arguments[0] for one in wrong),
+    ),
+    Misconception(
+        "once for every path",
+        "You go to a node once for every path that leads to it. A graph is not a tree: many paths can lead to a value, yet it "
+        "is computed once. So a node stands in your list more than once, or your function does not come to an end where "
+        "values are used twice, layer upon layer: each layer doubles the number of paths. Remember where you have been from "
+        "the moment you first enter a node.",
+        lambda wrong: EVERY_PATH.explains(wrong) or _some(only_repeats)(wrong),
+    ),
     STOPS_WITH_ERROR,
     Misconception(
         "not a list",
@@ -113,25 +76,47 @@ MISCONCEPTIONS = (
         "not a node",
         "There is something in your list that is no node of the graph. The list holds the names, which are the "
         "keys of the dictionary, and nothing else.",
-        _some(lambda order, graph: not all(type(node) is str and node in graph for node in order)),
-    ),
-    Misconception(
-        "once for every path",
-        "A node stands in your list more than once. A graph is not a tree: several paths lead to a value that is "
-        "used several times, yet it is computed once. Remember where you have been.",
-        _some(lambda order, graph: len(set(order)) < len(order)),
+        _some(lambda order, graph: not all(is_node(node, graph) for node in order)),
     ),
     Misconception(
         "x * x is one edge",
         "Nodes are missing behind an operation that uses one value twice. `x * x` has two edges from `x`: if you "
         "count two before, count two off afterwards, or count each input once in both places.",
-        _every(_missing_behind_a_double_edge),
+        _every(missing_behind_a_double_edge),
+    ),
+    Misconception(
+        "an empty list",
+        "Your list is always empty. Does anything get into it before you return it?",
+        _every(lambda order, graph: not order),
+    ),
+    Misconception(
+        "return ends the loop",
+        "Your list never has more than one node. A `return` inside a loop ends the function in the first round; it belongs "
+        "after the loop, with less indentation.",
+        _every(lambda order, graph: len(order) == 1 < len(graph)),
+    ),
+    Misconception(
+        "inputs are not nodes",
+        "The inputs of the program are missing: your list holds the operations only. A node without inputs is a node, "
+        "and it comes before whatever uses it.",
+        _every(lambda order, graph: missing(order, graph) == {node for node in graph if not graph[node]}),
+    ),
+    Misconception(
+        "one node is lost",
+        "Exactly one node is missing, whatever the graph. Look at where your loop begins and where it ends.",
+        _every(lambda order, graph: len(missing(order, graph)) == 1),
     ),
     Misconception(
         "one output is all",
         "Nodes are missing. A graph can have several outputs, and parts that do not touch: one search from one "
         "place does not reach them all.",
-        _some(lambda order, graph: bool(_missing(order, graph))),
+        _every(from_one_place),
+    ),
+    Misconception(
+        "nodes are missing",
+        "Some nodes are missing in your list. Each key of the dictionary belongs into it. Which ones are missing in the "
+        "example, and what do they have in common?",
+        _some(lambda order, graph: bool(missing(order, graph))),
     ),
     Misconception(
         "the written order will do",
@@ -146,17 +131,23 @@ MISCONCEPTIONS = (
         _every(lambda order, graph: is_topological_order(list(order)[::-1], graph)),
     ),
     Misconception(
+        "a few rounds are enough",
+        "Small graphs come out right, deep ones do not. Each round over the graph may settle no more than one node, so no "
+        "fixed number of rounds is enough: go on as long as there is something to do, or choose a way without rounds.",
+        _every(deep),
+    ),
+    Misconception(
         "breadth-first is enough",
         "You go level by level. The level counts the shortest way to a node, but a node has to wait for its "
         "longest: a skip connection makes the two differ. (On a plain chain they agree, which is why this fault "
         "can stay hidden.)",
-        _every(_level_by_level),
+        _every(level_by_level),
     ),
     Misconception(
         "one neighbour is enough",
         "You write a node down when the search first meets it, so it waits for one of its neighbours. It has to "
         "wait for all: write it down when everything that it needs is in the list.",
-        _every(_waits_for_one),
+        _every(waits_for_one),
     ),
     Misconception(
         "too early",
@@ -166,6 +157,8 @@ MISCONCEPTIONS = (
 )
 
 # -------------------------------------------------------------------------------------------------- what is called on
+
+PRIME = 1013  # nodes of the chain with long jumps
 
 SHAPES: tuple[tuple[str, list[list[int]]], ...] = (  # node 0, 1, … with the numbers of its inputs
     ("one operation", [[], [0]]),
@@ -183,15 +176,33 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     """Graphs from small to deep, their names and the order in which they are written drawn at random."""
     for check, shape in SHAPES:
         yield _graph_case(check, shape, random, written_backwards=True)
+    yield case("a graph without nodes", "{}")
     for number in range(40 if large else 20):
         size = 4 + number // (3 if large else 4)
         shape = [random.choices(range(n), k=random.choice((1, 2, 2, 3))) if n > 1 else [] for n in range(size)]
         yield _graph_case("random graphs", shape, random)
-    depth = random.randint(6000, 7000) if large else 5000
-    yield case(
-        f"{depth:,} operations deep",
-        f'{{"n{depth}": ["n{depth - 1}"], "n0": [], **{{f"n{{i}}": [f"n{{i - 1}}"] for i in range(1, {depth})}}}}',
-    )
+    yield from _shared_layer_upon_layer(random.randint(40, 60))
+    yield from _chains(random, 6000 if large else 5000)
+
+
+def _shared_layer_upon_layer(layers: int) -> Iterator[Case]:
+    """Few nodes, and more paths than anybody can walk: each operation doubled, and a ladder of diamonds."""
+    doubled = f'{{f"n{{i}}": [f"n{{i - 1}}"] * 2 if i else [] for i in range({layers}, -1, -1)}}'
+    two_inputs = '[f"a{i - 1}", f"b{i - 1}"] if i else []'
+    diamonds = f'{{f"{{side}}{{i}}": {two_inputs} for i in range({layers}, -1, -1) for side in "ab"}}'
+    for expression in (doubled, diamonds):
+        yield soon(case("values used twice, layer upon layer", expression))
+
+
+def _chains(random: Random, depth: int) -> Iterator[Case]:
+    """Chains, written down from the end, with long jumps, and from the beginning with two nodes out of their place."""
+    check = "deep chains"
+    chain = 'f"n{i}": [f"n{i - 1}"] if i else []'
+    yield case(check, f"{{{chain} for i in range({random.randint(1010, 1060)}, -1, -1)}}")
+    stride = pow(random.randint(300, 900), -1, PRIME)  # so that i + 1 is written that many places after i, all round
+    yield case(check, f"{{{chain} for i in ({stride} * j % {PRIME} for j in range({PRIME}))}}")
+    last = random.randint(depth, depth + 1000)
+    yield case(check, f'{{"n{last}": ["n{last - 1}"], "n0": [], **{{{chain} for i in range(1, {last})}}}}')
 
 
 def _graph_case(check: str, shape: list[list[int]], random: Random, written_backwards: bool = False) -> Case:
@@ -213,7 +224,9 @@ Write `topological_order(graph)`.
 * Return a list that holds **each node once, every node after all its inputs**. Most graphs have several such orders:
   any of them is right.
 * All nodes count: a graph can have several outputs, and parts that do not touch.
-* It must not change `graph`, and it must manage a chain of 5,000 operations. (A check ends after 5 seconds.)""",
+  An empty graph has an empty order.
+* It must not change `graph`. It must manage a chain of 5,000 operations, and values that are used twice in each of 40
+  layers. (A check ends after 5 seconds.)""",
         hints=(
             "Which nodes can go first? Those that have no inputs. Which node may follow? One whose inputs are "
             "all in the list already. Find an order for the diamond with pencil and paper and notice what you "
@@ -234,6 +247,16 @@ Write `topological_order(graph)`.
             (answers.pre_order, "one neighbour is enough"),
             (answers.consumers_first, "consumers first"),
             (answers.without_memory, "once for every path"),
+            (answers.seen_when_left, "once for every path"),
+            (answers.three_rounds, "a few rounds are enough"),
+            (answers.six_rounds, "a few rounds are enough"),
+            (answers.moved_twice, "a few rounds are enough"),
+            (answers.nothing, "an empty list"),
+            (answers.returned_too_early, "return ends the loop"),
+            (answers.operations_only, "inputs are not nodes"),
+            (answers.last_one_lost, "one node is lost"),
+            (answers.what_is_used, "nodes are missing"),
+            (answers.not_of_nothing, "nothing in, nothing out"),
             (answers.recursive, "recursion"),
             (answers.from_one_output, "one output is all"),
             (answers.double_edges_lost, "x * x is one edge"),

@@ -44,10 +44,15 @@ def by_counting(graph: Graph) -> list[str]:
 
 def by_depth(graph: Graph) -> list[str]:
     """Sorted by the length of the longest path from an input of the program."""
+    return sorted(graph, key=depths(graph).__getitem__)
+
+
+def depths(graph: Graph) -> dict[str, int]:
+    """For each node the number of operations on the longest path to it."""
     depth = dict.fromkeys(graph, 0)
     for node in by_counting(graph):
         depth[node] = max((depth[source] + 1 for source in graph[node]), default=0)
-    return sorted(graph, key=depth.__getitem__)
+    return depth
 
 
 def by_passes(graph: Graph) -> tuple[str, ...]:
@@ -124,6 +129,49 @@ def without_memory(graph: Graph) -> list[str]:
     return order
 
 
+def seen_when_left(graph: Graph) -> list[str]:
+    """A node counts as seen only when its inputs are done, so it is entered again on every path before that."""
+    order: dict[str, None] = {}
+    for root in graph:
+        stack = [(root, False)]
+        while stack:
+            node, inputs_are_done = stack.pop()
+            if inputs_are_done:
+                order[node] = None
+            else:
+                stack.append((node, True))
+                stack.extend((source, False) for source in graph[node])
+    return list(order)
+
+
+def three_rounds(graph: Graph) -> list[str]:
+    """Sorted by levels that three rounds over the graph have raised."""
+    return _by_rounds(graph, 3)
+
+
+def six_rounds(graph: Graph) -> list[str]:
+    """Sorted by levels that six rounds over the graph have raised."""
+    return _by_rounds(graph, 6)
+
+
+def _by_rounds(graph: Graph, rounds: int) -> list[str]:
+    level = dict.fromkeys(graph, 0)
+    for _ in range(rounds):
+        for node in graph:
+            level[node] = max((level[source] + 1 for source in graph[node]), default=0)
+    return sorted(graph, key=level.__getitem__)
+
+
+def moved_twice(graph: Graph) -> list[str]:
+    """Twice over the list, moving each node behind the last of its inputs."""
+    order = list(graph)
+    for _ in range(2):
+        for node in list(order):
+            order.remove(node)
+            order.insert(max((order.index(source) + 1 for source in graph[node]), default=0), node)
+    return order
+
+
 def recursive(graph: Graph) -> list[str]:
     """The lecture's ``build_topo``."""
     order: dict[str, None] = {}
@@ -141,9 +189,8 @@ def recursive(graph: Graph) -> list[str]:
 
 def from_one_output(graph: Graph) -> list[str]:
     """Only what the first output needs."""
-    output = next(node for node, users in _users(graph).items() if not users)
     needed: set[str] = set()
-    stack = [output]
+    stack = [node for node, users in _users(graph).items() if not users][:1]
     while stack:
         node = stack.pop()
         needed.add(node)
@@ -184,3 +231,37 @@ def emptying(graph: Graph) -> list[str]:
 def alphabetical(graph: Graph) -> list[str]:
     """Sorted by name."""
     return sorted(graph)
+
+
+def nothing(graph: Graph) -> list[str]:
+    """Nothing gets into the list."""
+    return []
+
+
+def returned_too_early(graph: Graph) -> list[str]:
+    """The return stands inside the loop."""
+    for node in topological_order(graph):
+        return [node]
+    return []
+
+
+def operations_only(graph: Graph) -> list[str]:
+    """The inputs of the program are left out."""
+    return [node for node in topological_order(graph) if graph[node]]
+
+
+def last_one_lost(graph: Graph) -> list[str]:
+    """A slice that ends one too early."""
+    return topological_order(graph)[:-1]
+
+
+def what_is_used(graph: Graph) -> list[str]:
+    """What nobody uses, the outputs, is left out."""
+    users = _users(graph)
+    return [node for node in topological_order(graph) if users[node]]
+
+
+def not_of_nothing(graph: Graph) -> list[str]:
+    """Begins with the first node of the graph, which need not exist."""
+    next(iter(graph))
+    return topological_order(graph)

@@ -10,7 +10,17 @@ from typing import Any
 import autodiff_lab as ad
 
 from . import dual_numbers_answers as answers
-from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, case
+from .exercise import (
+    CHANGED_ARGUMENTS,
+    EVERY_PATH,
+    RETURNS_NOTHING,
+    STOPS_WITH_ERROR,
+    Case,
+    Exercise,
+    Misconception,
+    case,
+    soon,
+)
 from .explaining import EXACT, begins_with, called_too_often, every, is_number
 from .limits import Limited, limited
 
@@ -42,6 +52,7 @@ def _is_near(answer: Any, f: Limited, primals: Numbers, tangents: Numbers) -> bo
 MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
+    EVERY_PATH,
     Misconception(
         "it is finite differences",
         "Forward mode does not compare two runs. It runs the program once, and each operation carries its tangent along, "
@@ -114,6 +125,8 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
         names = random.sample("rstuvwxyz", count)
         a, b = (round(random.uniform(1.25, 3), 2) for _ in range(2))
         yield _program(check, names, body.format(*names, a=a, b=b), random)
+    doubled = f"limited(lambda x: [x := x - x * 0.5 for _ in range({random.randint(40, 60)})][-1], calls=1)"
+    yield soon(case("a value used twice, layer upon layer", f"{doubled}, (1.5e6,), (0.7e6,)", limited=limited))
     for size in range(3, 9 if large else 5):
         names = random.sample("rstuvwxyz", random.randint(2, 4))
         known, lines = list(names), []
@@ -164,6 +177,7 @@ So `push_tangents(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))` is `(10.0, 5.0)`.
             (answers.differences, "it is finite differences"),
             (answers.numbers_only_right, "a number on the left is Python's business"),
             (answers.tangent_only, "one of the two is enough"),
+            (answers.along_every_path, "once for every path"),
         ),
         misconceptions=MISCONCEPTIONS,
         cases=cases,

@@ -224,3 +224,37 @@ def numbers_only_right(f: Callable[..., Any], primals: Any, tangents: Any) -> Pa
 def tangent_only(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """Returns the derivative and forgets the value."""
     return _pushed(Dual, f, primals, tangents)[1]
+
+
+def along_every_path(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """Writes the program down first, then asks each operation for value and tangent, as often as it is used."""
+
+    class Asked:
+        def __init__(self, answer: Callable[[], Dual]) -> None:
+            self.answer = answer
+
+        def __add__(self, other: Any) -> Asked:
+            return Asked(lambda: self.answer() + answer_of(other))
+
+        def __sub__(self, other: Any) -> Asked:
+            return Asked(lambda: self.answer() - answer_of(other))
+
+        def __mul__(self, other: Any) -> Asked:
+            return Asked(lambda: self.answer() * answer_of(other))
+
+        def __rsub__(self, other: Any) -> Asked:
+            return Asked(lambda: other - self.answer())
+
+        def exp(self) -> Asked:
+            return Asked(lambda: self.answer().exp())
+
+        __radd__, __rmul__ = __add__, __mul__
+
+    def answer_of(operand: Any) -> Any:
+        return operand.answer() if isinstance(operand, Asked) else operand
+
+    def given(x: Any, dx: Any) -> Asked:
+        return Asked(lambda: Dual(x, dx))
+
+    result = f(*map(given, primals, tangents)).answer()
+    return result.value, result.tangent

@@ -196,7 +196,7 @@ EVERY_PATH = Misconception(
     "once for every path",
     "Your function does not come to an end where values are used twice, layer upon layer: it goes along every path, and with "
     "every layer there are twice as many. What was computed once need not be computed again: remember it.",
-    lambda wrong: any(one.failure in (TOO_LATE, "MemoryError") and one.case.seconds for one in wrong),
+    lambda wrong: wrong[0].failure in (TOO_LATE, "MemoryError") and wrong[0].case.seconds is not None,
 )
 TOO_LARGE = Misconception(
     "far too much",
@@ -213,5 +213,5 @@ REMEMBERS = Misconception(
 STOPS_WITH_ERROR = Misconception(
     "stops with an error",
     "Your function stopped with an error before it gave an answer.",
-    lambda wrong: bool(wrong[0].failure),
+    lambda wrong: wrong[0].failure not in ("", TOO_LATE),
 )

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from . import nested_derivative_answers as answers
-from .exercise import RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case
+from .exercise import EVERY_PATH, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case, soon
 from .explaining import EXACT, begins_with, every, is_number
 
 INSIDE = "a derivative inside of a derivative"
@@ -32,6 +32,7 @@ def _first_is(times: float) -> Callable[[Sequence[Wrong]], bool]:
 
 MISCONCEPTIONS = (
     RETURNS_NOTHING,
+    EVERY_PATH,
     Misconception(
         "it is finite differences",
         "You are near, and differences come no nearer: nested inside each other they lose half of their digits each "
@@ -103,6 +104,8 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     for check, program in PROGRAMS + (MORE_PROGRAMS if large else ()):
         a, b, c, x = (round(random.uniform(1.25, 4), 2) for _ in range(4))
         yield case(check, f"{program.format(a=a, b=b, c=c)}, {x}", derivative=answers.by_the_lab)
+    halves = f"lambda x: [x := x * {a} + x * 0.5 for _ in range({random.randint(40, 60)})][-1]"
+    yield soon(case("a value used twice, layer upon layer", f"{halves}, 1.5"))
 
 
 EXERCISES = (

@@ -13,6 +13,7 @@ import autodiff_lab as ad
 from . import tracing_answers as answers
 from .exercise import (
     CHANGED_ARGUMENTS,
+    EVERY_PATH,
     RECURSION,
     RETURNS_NOTHING,
     STOPS_WITH_ERROR,
@@ -21,6 +22,7 @@ from .exercise import (
     Misconception,
     Wrong,
     case,
+    soon,
 )
 
 OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
@@ -42,8 +44,12 @@ def is_the_graph(answer: Any, f: Callable[..., Any], names: list[str]) -> bool:
         return False
     partner = dict(zip(recorded.inputs, names, strict=True))
     stack = [(recorded.outputs[0], output)]
+    compared: set[tuple[int, str]] = set()
     while stack:
         number, name = stack.pop()
+        if (number, name) in compared:
+            continue
+        compared.add((number, name))
         op, sources = graph[name]
         node = recorded.nodes[number]
         if partner.setdefault(number, name) != name or op != node.label or len(sources) != len(node.inputs):
@@ -128,6 +134,7 @@ MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RECURSION,
     RETURNS_NOTHING,
+    EVERY_PATH,
     STOPS_WITH_ERROR,
     Misconception(
         "not a graph",
@@ -212,8 +219,8 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
             left, right = random.choice(known[-3:-1]), random.choice(known[:-1])
             lines.append(f"{known[-1]} := {left} {random.choice('+-*')} {right}")
         yield _program("random programs", names, f"[{', '.join(lines)}][-1]")
-    times = random.randint(11, 13) if large else 10
-    yield _program("a value doubled again and again", ["y"], f"[y := y + y for _ in range({times})][-1]")
+    times = random.randint(40, 60)
+    yield soon(_program("a value doubled again and again", ["y"], f"[y := y + y for _ in range({times})][-1]"))
 
 
 def _program(check: str, names: list[str], body: str) -> Case:
@@ -247,6 +254,7 @@ So `trace(lambda x: x * x, ["x"])` may return `({"x": ("input", []), "n1": ("mul
         alternatives=(answers.by_parents, answers.by_the_lab),
         wrong=(
             (answers.as_a_tree, "a graph is a tree"),
+            (answers.along_every_path, "once for every path"),
             (answers.inputs_as_a_set, "x * x is one edge"),
             (answers.named_by_formula, "equal is the same"),
             (answers.named_by_op, "one name for two nodes"),

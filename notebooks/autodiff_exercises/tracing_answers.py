@@ -140,6 +140,22 @@ def as_a_tree(f: Callable[..., Any], names: list[str]) -> Traces:
     return graph, unfolded(f(*inputs))
 
 
+def along_every_path(f: Callable[..., Any], names: list[str]) -> Traces:
+    """Gathered from the output without remembering what is gathered already."""
+    inputs = [_Stand("input") for _ in names]
+    output = f(*inputs)
+    name_of = dict(zip(map(id, inputs), names, strict=True))
+    graph: dict[str, tuple[str, list[str]]] = {name: ("input", []) for name in names}
+
+    def named(stand: _Stand) -> str:
+        operands = [named(operand) for operand in stand.operands]
+        name = name_of.setdefault(id(stand), f"at {id(stand)}")
+        graph[name] = (stand.op, operands)
+        return name
+
+    return graph, named(output)
+
+
 def inputs_as_a_set(f: Callable[..., Any], names: list[str]) -> Traces:
     """Each input is written down once."""
 
