@@ -222,6 +222,10 @@ print(loss)
 # operation then sends one **contribution** along each of its edges: the gradient that arrived, times its own local
 # derivative.
 #
+# One walk over all nodes, from `loss` back to the inputs, is called a *sweep*. Many local derivatives need a value of the
+# forward pass (that of `x * w` needs `x` and `w`), so such values are *saved*, kept in memory, until the last rule that
+# reads them has run; then their memory is *freed*.
+#
 # **Predict:** how many contributions does `h` receive? How many does `t` receive? In what order will the nodes be
 # visited? Then step.
 
