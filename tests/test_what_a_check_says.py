@@ -147,12 +147,12 @@ def test_a_recursion_that_another_cell_made_room_for_is_told_that_this_does_not_
 def topological_order(graph):
     order = {}
     def visit(node):
-        for source in graph[node]:
-            visit(source)
-        order[node] = None
-    for node in graph:
         if node not in order:
-            visit(node)
+            for source in graph[node]:
+                visit(source)
+            order[node] = None
+    for node in graph:
+        visit(node)
     return list(order)
 """
     before = sys.getrecursionlimit()
