@@ -99,6 +99,10 @@ def as_operand(value: Any) -> Any:
 
 def real_array(value: Any) -> np.ndarray[Any, Any]:
     """``value`` as a NumPy array of real numbers."""
+    if type(value).__name__ == "MaskedArray":  # by name, because numpy.ma is loaded only by who uses it
+        raise TypeError(
+            "an operand is a masked array, whose mask ops do not know; fill it, or use ops.where with the mask"
+        )
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"an operand has dtype {array.dtype}; ops take real numbers")

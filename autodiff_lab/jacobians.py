@@ -14,7 +14,7 @@ from . import backend, events, ops
 from .batching import batch_level, in_batch, out_of_batch
 from .bindings import dtype_of, readings, shape_of
 from .forward_mode import jvp, push_forward
-from .reverse_mode import grad, vjp
+from .reverse_mode import distinct, grad, vjp
 from .tensors import Tensor
 from .trees import Structure, flatten
 
@@ -54,7 +54,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: Mode
     name = getattr(f, "__name__", type(f).__name__)
 
     def jacobian_of(*arguments: Any) -> Any:
-        places = [_place(place, len(arguments), name) for place in chosen]
+        places = distinct([_place(place, len(arguments), name) for place in chosen], argnums)
         moving = _of_places(f, arguments, places)
         selected = tuple(arguments[place] for place in places)
         blocks, structure = _blocks(moving, selected, mode)
@@ -217,8 +217,9 @@ def _stack(members: Sequence[Any], like: Any) -> Any:
 
 
 def _block(part: Any, output: Any, leaf: Any) -> Any:
-    """A part of the rows or columns in the block's shape."""
-    return ops.reshape(part, shape=shape_of(output) + shape_of(leaf))
+    """A part of the rows or columns in the block's shape, for the caller to keep and change."""
+    block = ops.reshape(part, shape=shape_of(output) + shape_of(leaf))
+    return block if not isinstance(block, np.ndarray) or block.flags.writeable else block.copy()
 
 
 # ---------------------------------------------------------------------------------------------------------- the arguments

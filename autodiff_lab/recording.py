@@ -109,7 +109,9 @@ class Recorder:
     def constant(self, value: Any) -> int:
         """The node of a value that the function uses without computing it; the same array gives the same node."""
         if id(value) in self._constants and not isinstance(value, (int, float)):
-            return self._constants[id(value)][1]
+            known = self._constants[id(value)][1]
+            if np.array_equal(self.nodes[known].value, value, equal_nan=True):  # it may have been changed since
+                return known
         kept = value if isinstance(value, (int, float)) else real_array(value).copy()
         symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, **self._whence()[1])
         self._constants[id(value)] = (value, symbol.id)

@@ -371,7 +371,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
     chosen = _checked_argnums(f, argnums)
 
     def value_and_gradient(*arguments: Any, **options: Any) -> Any:
-        places = [_argument_place(f, place, len(arguments)) for place in chosen]
+        places = distinct([_argument_place(f, place, len(arguments)) for place in chosen], argnums)
         inputs, outputs, structure = _run_recorded(f, arguments, places, **options)
         if structure.kind is not None or np.prod(outputs[0].shape) != 1:
             seen = f"a {structure.kind.__name__}" if structure.kind is not None else f"shape {outputs[0].shape}"
@@ -383,6 +383,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         del output  # so that the sweep frees each record when it is done with it
         gradients = iter(_pulled_back(roots, inputs))
         parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
+        value = _Owned(*(leaf._data for leaf in inputs)).own(value)
         return value, parts[0] if isinstance(argnums, int) else parts
 
     value_and_gradient.__name__ = f"value_and_grad({_name(f)})"
@@ -449,9 +450,15 @@ def _checked_argnums(f: Any, argnums: Any) -> tuple[int, ...]:
                 f"grad: argnums says which argument by its number, got {type(place).__name__}; the gradient at a point is "
                 f"ad.grad({_name(f)})(point)"
             )
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"grad: argnums={argnums} names an argument twice")
+    distinct(chosen, argnums)
     return tuple(chosen)
+
+
+def distinct(places: Any, argnums: Any) -> Any:
+    """The places, if no argument is named twice, as (0, −1) does for a function of one argument."""
+    if len(set(places)) != len(places):
+        raise ValueError(f"argnums={argnums} names an argument twice")
+    return places
 
 
 def _argument_place(f: Callable[..., Any], place: int, count: int) -> int:

@@ -160,3 +160,22 @@ def test_mistakes_are_named() -> None:
         ad.jacobian(lambda x: x)(np.arange(3))
     with pytest.raises(ValueError, match="must give one number"):
         ad.hessian(lambda x: x)(X)
+
+
+def test_an_argument_named_twice_is_refused_also_by_a_negative_number() -> None:
+    for transformed in (ad.grad, ad.jacobian):
+        with pytest.raises(ValueError, match="names an argument twice"):
+            transformed(lambda x: ops.sum(x * x), (0, -1))(X)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_jacobian_may_be_changed_by_whoever_asked_for_it(mode: Any) -> None:
+    for f in (ops.sum, ops.mean, lambda x: np.ones(2)):
+        ad.jacobian(f, mode=mode)(X)[0] = 7.0
+
+
+def test_the_value_shares_no_memory_with_the_argument() -> None:
+    x = np.array(3.0)
+    value, _ = ad.value_and_grad(lambda x: x)(x)
+    x[...] = 7.0
+    assert float(value) == 3.0

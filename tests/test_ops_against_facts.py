@@ -335,3 +335,42 @@ def identity_named(name: str) -> Any:
 
     function.__name__ = name
     return function
+
+
+def test_the_second_derivatives_of_a_power_are_symmetric_at_exponent_zero_and_one() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return x**y
+
+    for y in (0.0, 1.0, 2.0):
+        mixed = ad.grad(ad.grad(f, 0), 1)(2.0, y)
+        assert float(mixed) == pytest.approx(2.0 ** (y - 1) * (1 + y * np.log(2.0)))
+        assert float(ad.grad(ad.grad(f, 1), 0)(2.0, y)) == pytest.approx(float(mixed))
+    assert float(ad.grad(ad.grad(ad.grad(f, 0), 0), 1)(2.0, 1.0)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("mode", ["mean", "maximum", "linear_ramp", "empty"])
+def test_pad_refuses_the_modes_whose_derivative_it_does_not_know(mode: str) -> None:
+    with pytest.raises(ad.OpError, match=f"pad knows the modes constant, edge, reflect, symmetric, wrap; got '{mode}'"):
+        ops.pad(np.ones(3), (1, 1), mode=mode)
+
+
+def test_operands_that_numpy_would_read_otherwise_are_refused() -> None:
+    with pytest.raises(
+        ad.OpError, match=r"take needs whole numbers as indices, got truth values; for a mask write x\[mask\]"
+    ):
+        ops.take(np.ones(3), np.array([True, True, False]))
+    with pytest.raises(ValueError, match="letter 'i' names axes of sizes"):
+        ops.einsum("ii->", np.ones((1, 3)))
+    with pytest.raises(ad.OpError, match="masked array"):
+        ops.sum(np.ma.array([1.0, 2.0], mask=[False, True]))
+    with pytest.raises(TypeError, match="padding counts as −∞, which int64 does not have"):
+        ops.max_pool2d(np.arange(16).reshape(4, 4), 2, 2, 1)
+    with pytest.raises(IndexError, match="classes must lie between 0 and 2"):
+        ops.one_hot([2, -1], 3)
+
+
+def test_a_convolution_of_no_images_gives_none_and_gradients_of_zeros() -> None:
+    x, w = np.zeros((0, 1, 4, 4)), np.ones((2, 1, 3, 3))
+    assert ops.conv2d(x, w).shape == (0, 2, 2, 2)
+    gx, gw = ad.grad(lambda x, w: ops.sum(ops.conv2d(x, w)), (0, 1))(x, w)
+    assert gx.shape == x.shape and not gw.any() and gw.shape == w.shape

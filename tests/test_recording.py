@@ -217,3 +217,22 @@ def test_the_text_form_has_one_line_a_node_and_grows_linearly() -> None:
     sizes = [len(doublings(n).text()) for n in (100, 200, 400)]
     assert sizes[2] < 2.2 * sizes[1] < 2.2 * 2.2 * sizes[0]
     assert JOINT.text().count("\n") == len(JOINT) + 1
+
+
+def test_an_array_that_changes_while_a_graph_is_recorded_is_a_new_constant() -> None:
+    def f(x: Any) -> Any:
+        mask, total = np.zeros(2), 0.0
+        for i in range(2):
+            mask[:] = 0.0
+            mask[i] = 1.0
+            total = total + ops.sum(x * mask) * (i + 1.0)
+        return total
+
+    x = np.array([3.0, 5.0])
+    value, gradient = ad.record(ad.value_and_grad(f), x)(x)
+    assert float(value) == 13.0 and gradient.tolist() == [1.0, 2.0]
+
+
+def test_a_computed_index_records_inside_a_gradient() -> None:
+    graph = ad.record(ad.grad(lambda x: x[ops.argmax(x)] * 3.0), np.array([1.0, 5.0, 2.0]))
+    assert graph(np.array([9.0, 5.0, 2.0])).tolist() == [3.0, 0.0, 0.0]

@@ -68,7 +68,8 @@ def _not_equal(self: Any, other: Any) -> Any:
 
 
 def _getitem(self: Any, index: Any) -> Any:
-    if hasattr(index, "is_symbol") and index.dtype.kind in "iu":  # whole numbers that only a run of the graph will know
+    inner = index.innermost() if isinstance(index, Tensor) else index
+    if hasattr(inner, "is_symbol") and index.dtype.kind in "iu":  # whole numbers that only a run of the graph will know
         return _BINDINGS["take"](self, index, axis=0)
     return _BINDINGS["getitem"](self, index=_plain_index(index))
 

@@ -207,6 +207,12 @@ def _sizes(subscripts: str, terms: Sequence[str], values: Sequence[Any]) -> dict
     """The size of each letter's axes; an axis of size 1 is repeated to fit."""
     sizes: dict[str, int] = {}
     for term, value in zip(terms, values, strict=True):
+        for letter in term:
+            own = {size for other, size in zip(term, value.shape, strict=True) if other == letter}
+            if len(own) > 1:
+                raise ValueError(
+                    f"subscripts {subscripts!r}: letter {letter!r} names axes of sizes {sorted(own)} in one operand"
+                )
         for letter, size in zip(term, value.shape, strict=True):
             known = sizes.setdefault(letter, size)
             if known != size and 1 not in (known, size):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ def conv2d_samples() -> list[Call]:
 def correlate2d(xp: Any, x: Any, w: Any, *, stride: Pair = 1, padding: Pair = 0) -> Any:
     """Each window of the images x times each kernel in w, summed: conv2d without a bias."""
     rows = _window_rows(xp, x, w.shape[2:], stride, padding)
-    product = xp.matmul(rows.reshape(-1, rows.shape[-1]), _kernel_columns(w))
-    return product.reshape(*rows.shape[:3], -1).transpose(0, 3, 1, 2)
+    product = xp.matmul(rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1]), _kernel_columns(w))
+    return product.reshape(*rows.shape[:3], w.shape[0]).transpose(0, 3, 1, 2)
 
 
 @op
@@ -59,7 +60,7 @@ def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1
     ):  # windows of y times the kernels turned round: 7 ms instead of 18
         turned = w[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
         return correlate2d(y, turned, padding=(kh - 1 - top, kw - 1 - left))
-    rows = xp.matmul(_channels_last(y).reshape(-1, y.shape[1]), _kernel_columns(w).T)
+    rows = xp.matmul(_channels_last(y).reshape(y.size // max(y.shape[1], 1), y.shape[1]), _kernel_columns(w).T)
     parts = rows.reshape(y.shape[0], *y.shape[2:], kh, kw, w.shape[1])
     result = xp.zeros((y.shape[0], size[0] + 2 * top, size[1] + 2 * left, w.shape[1]), rows.dtype)
     add_strided_windows(result, parts, (down, across), 1)
@@ -70,7 +71,10 @@ def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1
 def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
     """The sum of all windows of x, each times its number in y: kernels of size ``kernel``, the adjoint of correlate2d in w."""
     rows = _window_rows(xp, x, tuple(kernel), stride, padding)
-    product = xp.matmul(rows.reshape(-1, rows.shape[-1]).T, _channels_last(y).reshape(-1, y.shape[1]))
+    product = xp.matmul(
+        rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1]).T,
+        _channels_last(y).reshape(y.size // max(y.shape[1], 1), y.shape[1]),
+    )
     return product.reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)
 
 
@@ -93,7 +97,7 @@ def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> A
     else:
         padded = xp.ascontiguousarray(last)
     found = strided_windows(xp, padded, kernel, pair(stride, "stride"), 1)
-    return found.reshape(*found.shape[:3], -1)
+    return found.reshape(*found.shape[:3], math.prod(found.shape[3:]))
 
 
 @correlate2d.shape_rule

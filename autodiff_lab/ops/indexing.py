@@ -26,6 +26,8 @@ def take(xp: Any, x: Any, indices: Any, *, axis: int | None = None) -> Any:
     >>> ops.take([10.0, 20.0, 30.0], [2, 0, 2])
     array([30., 10., 30.])
     """
+    if xp.asarray(indices).dtype.kind == "b":
+        raise TypeError("take needs whole numbers as indices, got truth values; for a mask write x[mask]")
     return xp.take(x, indices, axis=axis)
 
 

@@ -88,7 +88,7 @@ def one_hot(xp: Any, classes: Any, *, count: int, dtype: Any = "float64") -> Any
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    return xp.equal(xp.asarray(classes)[..., None], xp.arange(count)).astype(dtype)
+    return xp.equal(_checked_classes(xp.asarray(classes), count)[..., None], xp.arange(count)).astype(dtype)
 
 
 @one_hot.shape_rule

@@ -24,7 +24,7 @@ def power(xp: Any, x: Any, y: Any) -> Any:
 
 @power.vjp("x")
 def power_vjp_x(g: Any, x: Any, y: Any) -> Any:
-    return g * y * x ** _one_less(y)
+    return g * _slope(x, y)
 
 
 @power.vjp("y")
@@ -34,7 +34,7 @@ def power_vjp_y(g: Any, x: Any, out: Any) -> Any:
 
 @power.jvp("x")
 def power_jvp_x(dx: Any, x: Any, y: Any) -> Any:
-    return dx * y * x ** _one_less(y)
+    return dx * _slope(x, y)
 
 
 @power.jvp("y")
@@ -42,11 +42,11 @@ def power_jvp_y(dy: Any, x: Any, out: Any) -> Any:
     return dy * out * _logarithm_of_base(x)
 
 
-def _one_less(y: Any) -> Any:
-    """y − 1, but 1 where y is 0: there the derivative 0 · x⁻¹ must be 0 also at x = 0."""
+def _slope(x: Any, y: Any) -> Any:
+    """y · x^(y − 1), and 0 at x = y = 0, where that would be 0 · ∞."""
     if isinstance(y, (int, float)):
-        return y - 1 if y else 1
-    return where(y == 0, 1.0, y - 1)
+        return y * x ** (y - 1 if y else 1)
+    return y * where(x == 0, where(y == 0, ones_like(x), x), x) ** (y - 1)
 
 
 def _logarithm_of_base(x: Any) -> Any:

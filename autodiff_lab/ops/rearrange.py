@@ -231,6 +231,9 @@ def tile_samples() -> list[Call]:
 # ------------------------------------------------------------------------------------------------------------------- padded
 
 
+_PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
 @op
 def pad(xp: Any, x: Any, *, pad_width: Any, mode: str = "constant", constant_values: float = 0.0) -> Any:
     """x with more entries before and after each axis: ``pad_width`` is ((before, after), …), a pair for all axes, or a number.
@@ -240,12 +243,14 @@ def pad(xp: Any, x: Any, *, pad_width: Any, mode: str = "constant", constant_val
     >>> ops.pad([1.0, 2.0], (1, 2), constant_values=9.0)
     array([9., 1., 2., 9., 9.])
     """
+    _check_mode(mode)
     options = {"constant_values": constant_values} if mode == "constant" else {}
     return xp.pad(x, pad_width, mode=mode, **options)
 
 
 @pad.shape_rule
-def pad_shape(x: Shape, *, pad_width: Any) -> Shape:
+def pad_shape(x: Shape, *, pad_width: Any, mode: str) -> Shape:
+    _check_mode(mode)
     return tuple(before + size + after for size, (before, after) in zip(x, _widths(pad_width, len(x)), strict=True))
 
 
@@ -260,6 +265,11 @@ def pad_vjp(g: Any, x_shape: Shape, *, pad_width: Any, mode: str) -> Any:
 @pad.jvp
 def pad_jvp(dx: Any, *, pad_width: Any, mode: str) -> Any:
     return pad(dx, pad_width, mode)
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in _PAD_MODES:
+        raise ValueError(f"pad knows the modes {', '.join(_PAD_MODES)}; got {mode!r}")
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bindings import dtype_of
 from ..operators import Shape, op
 from .composed import composed
 from .ordering import max
@@ -141,6 +142,10 @@ def max_pool2d(x: Any, kernel: Pair, stride: Pair | None = None, padding: Pair =
     array([[ 5.,  7.],
            [13., 15.]])
     """
+    if any(pair(padding, "padding")) and dtype_of(x).kind != "f":
+        raise TypeError(
+            f"max_pool2d: padding counts as −∞, which {dtype_of(x)} does not have; make x floating with astype"
+        )
     return max(_pooled(x, kernel, stride, padding, -math.inf), axis=(-2, -1))
 
 
