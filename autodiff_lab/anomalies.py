@@ -91,6 +91,10 @@ class Guard:
         if array is not None and not np.isfinite(array).all():
             advice = _advice(op.name, array, _numbers(g))
             raise AnomalyError(f"the gradient rule {rule} of {op.name} gave {_bad(array)} for {into}{where}{advice}")
+        for tangent in map(_numbers, _tangents_of(contribution)):
+            if tangent is not None and not np.isfinite(tangent).all():
+                what = f"the tangent of what the gradient rule {rule} of {op.name} gave for {into} has {_bad(tangent)}"
+                raise AnomalyError(f"{what}{where}")
         if added is not None and not np.isfinite(added).all():
             raise AnomalyError(f"adding up the gradient of {into} of {op.name} gave {_bad(added)}{where}")
 
@@ -113,6 +117,12 @@ def _numbers(value: Any) -> np.ndarray | None:
     if not hasattr(inner, "dtype") or hasattr(inner, "is_symbol") or inner.dtype.kind != "f":
         return None
     return backend.to_numpy(inner)
+
+
+def _tangents_of(value: Any) -> tuple[Any, ...]:
+    """What forward mode carries along a value, as when it is pushed through a reverse sweep."""
+    moves = type(value) is Tensor and not value._level.is_reverse and not value._level.is_batch
+    return tuple(value._history or ()) if moves else ()
 
 
 def _is_finite(value: Any) -> bool:

@@ -159,3 +159,23 @@ def test_other_threads_are_not_watched() -> None:
         thread.start()
         thread.join()
     assert np.isnan(found[0])
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda f, x: ad.hessian(f)(x),
+        lambda f, x: ad.hvp(f, (x,), (np.ones_like(x),)),
+        lambda f, x: ad.jvp(ad.grad(f), (x,), (np.ones_like(x),)),
+        lambda f, x: ad.grad(lambda v: ops.sum(ad.grad(f)(v)))(x),
+    ],
+    ids=["hessian", "hvp", "forward over reverse", "reverse over reverse"],
+)
+def test_an_infinite_second_derivative_is_found_in_every_mixture_of_modes(take: Any) -> None:
+    def f(x: Any) -> Any:
+        return ops.sum(x**1.5)
+
+    with ad.anomaly_mode():
+        take(f, np.array([4.0, 1.0]))
+        with pytest.raises(ad.AnomalyError, match=r"power|mul"):
+            take(f, np.array([0.0, 1.0]))
