@@ -134,7 +134,7 @@ MISCONCEPTIONS = (
         "a few rounds are enough",
         "Small graphs come out right, deep ones do not. Each round over the graph may settle no more than one node, so no "
         "fixed number of rounds is enough: go on as long as there is something to do, or choose a way without rounds.",
-        _every(deep),
+        lambda wrong: _every(lambda order, graph: len(graph) > 4)(wrong) and _some(deep)(wrong),
     ),
     Misconception(
         "breadth-first is enough",
