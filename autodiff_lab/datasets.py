@@ -1,6 +1,26 @@
 """Small data to train on: digits and a text that ship with the library, points that are made from a seed, splits and batches.
 
 Where the digits and the text come from, and their licences, stands in ``data/ATTRIBUTION.md``.
+
+A perceptron that learns to read handwritten digits:
+
+>>> import autodiff_lab as ad
+>>> from autodiff_lab import ops
+>>> from autodiff_lab.layers import MLP
+>>> from autodiff_lab.optimizers import Adam, Optimizer
+>>> images, labels = digits()
+>>> (x, y), (x_test, y_test) = split(images.reshape(-1, 64), labels, seed=0)
+>>> model = MLP(64, 32, 10, seed=0)
+>>> optimizer = Optimizer(model.parameters(), Adam(learning_rate=0.01))
+>>> for epoch in range(5):
+...     for images, wanted in batches(x, y, size=32, seed=epoch):
+...         optimizer.zero_grad()
+...         ops.cross_entropy(model(images), wanted).backward()
+...         optimizer.step()
+>>> with ad.no_grad():
+...     guesses = model(x_test).numpy().argmax(axis=1)
+>>> bool((guesses == y_test).mean() > 0.9)
+True
 """
 
 from __future__ import annotations
