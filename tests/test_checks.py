@@ -133,7 +133,7 @@ WRONG_RULES: dict[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEEDS[1:])])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mistake", WRONG_RULES)
 def test_every_wrong_rule_is_found(mistake: str, dtype: str, seed: int) -> None:
@@ -143,7 +143,7 @@ def test_every_wrong_rule_is_found(mistake: str, dtype: str, seed: int) -> None:
     assert report.first is not None and report.first.input == "x" and not report
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEEDS[1:])])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_wrong_rule_for_one_of_two_inputs_is_laid_at_its_door(dtype: str, seed: int) -> None:
     made = ad.op(op_product)
@@ -180,7 +180,7 @@ WRONG_BY_HAND: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEEDS[1:])])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mistake", WRONG_BY_HAND)
 def test_every_wrong_gradient_derived_by_hand_is_found_and_explained(mistake: str, dtype: str, seed: int) -> None:
@@ -262,7 +262,7 @@ RIGHT: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEEDS[1:])])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_gradients_raise_no_alarm(name: str, dtype: str, seed: int) -> None:
@@ -284,7 +284,7 @@ SMOOTH = [
 ]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SEEDS[1:])])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_right_second_derivatives_raise_no_alarm(name: str, dtype: str, seed: int) -> None:

@@ -32,7 +32,7 @@ def flowing(op: Op, operands: tuple[Any, ...]) -> list[int]:
 
 
 CALLS = [
-    pytest.param(one, operands, attributes, id=f"{one.name}-{number}")
+    pytest.param(one, operands, attributes, id=f"{one.name}-{number}", marks=[pytest.mark.slow] if number else [])
     for one in (*OPS, *composed_functions.values())
     for number, (operands, attributes) in enumerate(one.sample_calls())
 ]

@@ -35,6 +35,7 @@ ODD: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ODD)
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_an_odd_answer_is_refused_with_a_message(exercise: str, answer: str) -> None:

@@ -14,7 +14,7 @@ from autodiff_exercises import check, progress_file
 
 from tests.notebook_cell import defined
 
-pytestmark = pytest.mark.usefixtures("own_progress")
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
 
 SORTED = "list(__import__('graphlib').TopologicalSorter(graph).static_order())"
 
