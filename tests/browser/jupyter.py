@@ -183,7 +183,12 @@ def watch(page: Any, record: Record) -> None:
 
 
 def is_ours(message: Any) -> bool:
-    """Whether a line of the console is an error, or anywidget's warning about the player."""
+    """Whether a line of the console is an error, or anywidget's warning about the player.
+
+    JupyterLab's debugger may still be asking a kernel for its state when that is restarted, and says so; that is its own.
+    """
+    if message.text.startswith("Could not restore the debugger state"):
+        return False
     return message.type == "error" or (message.type == "warning" and "anywidget" in message.text)
 
 
