@@ -363,7 +363,7 @@ def binding_source(op: Op) -> str:
     operands = f"tuple({op.inputs[0]})" if op.is_variadic else _tuple(op.inputs)
     general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
-    if op.has_only_generic_kernels and not op.is_variadic:
+    if op.has_one_kernel_on_cpu and not op.is_variadic:
         body += _recording_source(op) if op.is_differentiable else ""
         body += _array_source(op)
     pull = f"\n{_pull_source(op)}" if op.is_differentiable and not op.is_variadic else ""

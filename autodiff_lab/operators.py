@@ -299,13 +299,13 @@ class Op:
         return self._dtype_rule in (result_dtype, floating_dtype, function_dtype)
 
     @property
-    def has_only_generic_kernels(self) -> bool:
-        """Whether one kernel serves every device and dtype."""
-        return len(self.kernels) == 1
+    def has_one_kernel_on_cpu(self) -> bool:
+        """Whether NumPy arrays of every dtype go to the same kernel, the one for every library."""
+        return not any(device == "cpu" for device, _ in self.kernels)
 
     def kernel_for(self, device: str, operands: Sequence[Any]) -> Kernel:
         """The kernel for a device and the first operand's dtype; else for the device; else the one for every library."""
-        if self.has_only_generic_kernels:
+        if len(self.kernels) == 1:
             return self.kernels["any", None]
         kind = device.partition(":")[0]
         dtype = operands[0].dtype if len(operands) and hasattr(operands[0], "dtype") else None

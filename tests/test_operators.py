@@ -13,6 +13,7 @@ import pytest
 
 import autodiff_lab as ad
 from autodiff_lab import ops
+from autodiff_lab.bindings import binding_source
 from autodiff_lab.ops.__main__ import stub_file
 
 
@@ -166,6 +167,28 @@ def test_a_kernel_for_one_dtype_is_chosen_for_it_and_the_fallback_order_holds() 
     chosen(np.ones(2, np.float32))
     chosen(ad.tensor(np.ones(2, np.float32)))
     assert ran == ["cpu", "cpu float32", "cpu float32"]
+
+
+def test_a_kernel_for_cuda_leaves_calls_on_the_cpu_as_fast_as_they_were() -> None:
+    @ad.op(elementwise=True)
+    def plain(xp: Any, x: Any) -> Any:
+        """x."""
+        return x
+
+    before = binding_source(ad.registry["plain"])
+
+    @plain.kernel("cuda")
+    def plain_cuda(xp: Any, x: Any) -> Any:
+        raise AssertionError("there is no CUDA array in this test")
+
+    assert binding_source(ad.registry["plain"]) == before
+    assert plain(np.ones(2)).tolist() == [1, 1]
+
+    @plain.kernel("cpu")
+    def plain_cpu(xp: Any, x: Any) -> Any:
+        return 2 * x
+
+    assert plain(np.ones(2)).tolist() == [2, 2]
 
 
 def refused_registrations() -> dict[str, tuple[Any, str]]:
