@@ -12,6 +12,7 @@ from .anomalies import AnomalyError, anomaly_mode
 from .backend import devices
 from .bindings import OpError
 from .checks import gradcheck
+from .cuda_kernels import cuda_expression, cuda_source
 from .events import listen, name_scope, no_grad
 from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
@@ -29,8 +30,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnomalyError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError",
-    "RegistrationError", "Tensor", "anomaly_mode", "depth_first_order", "devices", "events", "grad", "gradcheck",
-    "graph_of", "graph_told", "hessian", "hvp", "is_topological_order", "jacobian", "jacobian_cost", "jvp",
-    "kahn_order", "listen", "map_leaves", "name_scope", "no_grad", "op", "ops", "record", "registry", "sweep",
-    "tensor", "value_and_grad", "vjp",
+    "RegistrationError", "Tensor", "anomaly_mode", "cuda_expression", "cuda_source", "depth_first_order",
+    "devices", "events", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order",
+    "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "no_grad", "op", "ops",
+    "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip

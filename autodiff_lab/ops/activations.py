@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cuda_kernels import cuda_expression
 from ..operators import function_dtype, op
 from .exponentials import exp
 from .hyperbolic import tanh
@@ -29,6 +30,7 @@ def relu_jvp(dx: Any, out: Any) -> Any:
     return dx * (out > 0)
 
 
+cuda_expression(relu, "x < 0 ? T(0) : x")
 relu.samples(unary)
 
 
@@ -39,6 +41,7 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return xp.where(xp.asarray(x) >= 0, 1, decay) / (1 + decay)
 
 
+cuda_expression(sigmoid, "(x < 0 ? exp(x) : 1) / (1 + exp(-fabs(x)))")
 sigmoid.dtype_rule(function_dtype)
 
 
@@ -61,6 +64,7 @@ def softplus(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.fabs(x)))
 
 
+cuda_expression(softplus, "fmax(x, T(0)) + log1p(exp(-fabs(x)))")
 softplus.dtype_rule(function_dtype)
 
 
@@ -83,6 +87,7 @@ def silu(xp: Any, x: Any) -> Any:
     return x * sigmoid(x)
 
 
+cuda_expression(silu, "x * ((x < 0 ? exp(x) : 1) / (1 + exp(-fabs(x))))")
 silu.dtype_rule(function_dtype)
 
 
@@ -125,16 +130,6 @@ def _with_math(function: Any, x: Any) -> Any:
     return np.fromiter(map(function, x.ravel().tolist()), dtype, x.size).reshape(x.shape)
 
 
-@erf.kernel("cuda")
-def erf_cuda(xp: Any, x: Any) -> Any:
-    return xp.ElementwiseKernel("T x", "T y", "y = erf(x)", "erf")(x)
-
-
-@erfc.kernel("cuda")
-def erfc_cuda(xp: Any, x: Any) -> Any:
-    return xp.ElementwiseKernel("T x", "T y", "y = erfc(x)", "erfc")(x)
-
-
 erf.dtype_rule(function_dtype)
 erfc.dtype_rule(function_dtype)
 
@@ -159,7 +154,9 @@ def erfc_jvp(dx: Any, x: Any) -> Any:
     return dx * (-2.0 / math.sqrt(math.pi) * exp(-x * x))
 
 
+cuda_expression(erf, "erf(x)")
 erf.samples(unary)
+cuda_expression(erfc, "erfc(x)")
 erfc.samples(unary)
 
 

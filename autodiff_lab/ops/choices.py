@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cuda_kernels import cuda_expression
 from ..operators import Shape, boolean_dtype, op, result_dtype
 from .sampling import Call, binary, normal, unary
 from .structure import zeros_like
@@ -39,6 +40,7 @@ def maximum_jvp_y(dy: Any, x: Any, y: Any) -> Any:
     return where(y > x, dy, where(x == y, 0.5 * dy, 0.0))
 
 
+cuda_expression(maximum, "x > y || x != x ? x : y")
 maximum.samples(binary)
 
 
@@ -68,6 +70,7 @@ def minimum_jvp_y(dy: Any, x: Any, y: Any) -> Any:
     return where(y < x, dy, where(x == y, 0.5 * dy, 0.0))
 
 
+cuda_expression(minimum, "x < y || x != x ? x : y")
 minimum.samples(binary)
 
 
@@ -75,6 +78,9 @@ minimum.samples(binary)
 def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y. No gradient flows to the condition."""
     return xp.where(condition, x, y)
+
+
+cuda_expression(where, "condition ? x : y")
 
 
 @where.dtype_rule
@@ -130,6 +136,7 @@ def abs_jvp(dx: Any, x: Any) -> Any:
     return dx * sign(x)
 
 
+cuda_expression(abs, "fabs(x)")
 abs.samples(unary)
 
 
@@ -149,6 +156,7 @@ def sign_jvp(dx: Any) -> Any:
     return zeros_like(dx)
 
 
+cuda_expression(sign, "x > 0 ? T(1) : x < 0 ? T(-1) : x")
 sign.samples(unary)
 
 
@@ -209,10 +217,16 @@ def floor(xp: Any, x: Any) -> Any:
     return xp.floor(x)
 
 
+cuda_expression(floor, "floor(x)")
+
+
 @op(elementwise=True)
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest whole number that is not below x. The derivative is 0 everywhere, also at the jumps."""
     return xp.ceil(x)
+
+
+cuda_expression(ceil, "ceil(x)")
 
 
 @op(elementwise=True)
@@ -266,6 +280,8 @@ def not_equal(xp: Any, x: Any, y: Any) -> Any:
     return xp.not_equal(x, y)
 
 
-for comparison in (less, less_equal, greater, greater_equal, equal, not_equal):
+_SYMBOLS = {less: "<", less_equal: "<=", greater: ">", greater_equal: ">=", equal: "==", not_equal: "!="}
+for comparison, symbol in _SYMBOLS.items():
     comparison.dtype_rule(boolean_dtype)
+    cuda_expression(comparison, f"x {symbol} y")
     comparison.samples(binary)

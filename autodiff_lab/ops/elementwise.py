@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..cuda_kernels import cuda_expression
 from ..operators import floating_dtype, op
 from .sampling import Call, binary, normal, unary
 
@@ -36,6 +37,7 @@ def add_jvp_y(dy: Any) -> Any:
     return dy
 
 
+cuda_expression(add, "x + y")
 add.samples(binary)
 
 
@@ -65,6 +67,7 @@ def sub_jvp_y(dy: Any) -> Any:
     return -dy
 
 
+cuda_expression(sub, "x - y")
 sub.samples(binary)
 
 
@@ -94,6 +97,7 @@ def mul_jvp_y(dy: Any, x: Any) -> Any:
     return x * dy
 
 
+cuda_expression(mul, "x * y")
 mul.samples(binary)
 
 
@@ -103,6 +107,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     return xp.true_divide(x, y)
 
 
+cuda_expression(div, "x / y")
 div.dtype_rule(floating_dtype)
 
 
@@ -145,6 +150,7 @@ def neg_jvp(dx: Any) -> Any:
     return -dx
 
 
+cuda_expression(neg, "-x")
 neg.samples(unary)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..cuda_kernels import cuda_expression
 from ..operators import floating_dtype, function_dtype, op
 from .sampling import Call, binary, positive, unary
 
@@ -15,6 +16,7 @@ def exp(xp: Any, x: Any) -> Any:
     return xp.exp(x)
 
 
+cuda_expression(exp, "exp(x)")
 exp.dtype_rule(function_dtype)
 
 
@@ -37,6 +39,7 @@ def log(xp: Any, x: Any) -> Any:
     return xp.log(x)
 
 
+cuda_expression(log, "log(x)")
 log.dtype_rule(function_dtype)
 
 
@@ -61,6 +64,7 @@ def expm1(xp: Any, x: Any) -> Any:
     return xp.expm1(x)
 
 
+cuda_expression(expm1, "expm1(x)")
 expm1.dtype_rule(function_dtype)
 
 
@@ -83,6 +87,7 @@ def log1p(xp: Any, x: Any) -> Any:
     return xp.log1p(x)
 
 
+cuda_expression(log1p, "log1p(x)")
 log1p.dtype_rule(function_dtype)
 
 
@@ -107,6 +112,7 @@ def exp2(xp: Any, x: Any) -> Any:
     return xp.exp2(x)
 
 
+cuda_expression(exp2, "exp2(x)")
 exp2.dtype_rule(function_dtype)
 
 
@@ -129,6 +135,7 @@ def log2(xp: Any, x: Any) -> Any:
     return xp.log2(x)
 
 
+cuda_expression(log2, "log2(x)")
 log2.dtype_rule(function_dtype)
 
 
@@ -153,6 +160,7 @@ def log10(xp: Any, x: Any) -> Any:
     return xp.log10(x)
 
 
+cuda_expression(log10, "log10(x)")
 log10.dtype_rule(function_dtype)
 
 
@@ -177,6 +185,7 @@ def logaddexp(xp: Any, x: Any, y: Any) -> Any:
     return xp.logaddexp(x, y)
 
 
+cuda_expression(logaddexp, "x == y ? x + log(T(2)) : fmax(x, y) + log1p(exp(-fabs(x - y)))")
 logaddexp.dtype_rule(floating_dtype)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cuda_kernels import cuda_expression
 from ..operators import function_dtype, op
 from .powers import sqrt
 from .sampling import Call, fraction, positive, unary
@@ -17,6 +18,7 @@ def sinh(xp: Any, x: Any) -> Any:
     return xp.sinh(x)
 
 
+cuda_expression(sinh, "sinh(x)")
 sinh.dtype_rule(function_dtype)
 
 
@@ -39,6 +41,7 @@ def cosh(xp: Any, x: Any) -> Any:
     return xp.cosh(x)
 
 
+cuda_expression(cosh, "cosh(x)")
 cosh.dtype_rule(function_dtype)
 
 
@@ -61,6 +64,7 @@ def tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
 
 
+cuda_expression(tanh, "tanh(x)")
 tanh.dtype_rule(function_dtype)
 
 
@@ -83,6 +87,7 @@ def arcsinh(xp: Any, x: Any) -> Any:
     return xp.arcsinh(x)
 
 
+cuda_expression(arcsinh, "asinh(x)")
 arcsinh.dtype_rule(function_dtype)
 
 
@@ -105,6 +110,7 @@ def arccosh(xp: Any, x: Any) -> Any:
     return xp.arccosh(x)
 
 
+cuda_expression(arccosh, "acosh(x)")
 arccosh.dtype_rule(function_dtype)
 
 
@@ -129,6 +135,7 @@ def arctanh(xp: Any, x: Any) -> Any:
     return xp.arctanh(x)
 
 
+cuda_expression(arctanh, "atanh(x)")
 arctanh.dtype_rule(function_dtype)
 
 

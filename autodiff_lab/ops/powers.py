@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..cuda_kernels import cuda_expression
 from ..operators import floating_dtype, function_dtype, op
 from .choices import where
 from .exponentials import log
@@ -20,6 +21,9 @@ def power(xp: Any, x: Any, y: Any) -> Any:
     A plain number as exponent never touches the logarithm.
     """
     return x**y if hasattr(x, "dtype") else xp.power(x, y)
+
+
+cuda_expression(power, "pow(x, y)")
 
 
 @power.vjp("x")
@@ -84,6 +88,7 @@ def square_jvp(dx: Any, x: Any) -> Any:
     return dx * (2.0 * x)
 
 
+cuda_expression(square, "x * x")
 square.samples(unary)
 
 
@@ -93,6 +98,7 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
+cuda_expression(sqrt, "sqrt(x)")
 sqrt.dtype_rule(function_dtype)
 
 
@@ -117,6 +123,7 @@ def cbrt(xp: Any, x: Any) -> Any:
     return xp.cbrt(x)
 
 
+cuda_expression(cbrt, "cbrt(x)")
 cbrt.dtype_rule(function_dtype)
 
 
@@ -139,6 +146,7 @@ def reciprocal(xp: Any, x: Any) -> Any:
     return xp.true_divide(1, x)
 
 
+cuda_expression(reciprocal, "1 / x")
 reciprocal.dtype_rule(floating_dtype)
 
 
@@ -161,6 +169,7 @@ def hypot(xp: Any, x: Any, y: Any) -> Any:
     return xp.hypot(x, y)
 
 
+cuda_expression(hypot, "hypot(x, y)")
 hypot.dtype_rule(function_dtype)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..cuda_kernels import cuda_expression
 from ..operators import function_dtype, op
 from .powers import sqrt
 from .sampling import Call, binary, fraction, unary
@@ -15,6 +16,7 @@ def sin(xp: Any, x: Any) -> Any:
     return xp.sin(x)
 
 
+cuda_expression(sin, "sin(x)")
 sin.dtype_rule(function_dtype)
 
 
@@ -37,6 +39,7 @@ def cos(xp: Any, x: Any) -> Any:
     return xp.cos(x)
 
 
+cuda_expression(cos, "cos(x)")
 cos.dtype_rule(function_dtype)
 
 
@@ -59,6 +62,7 @@ def tan(xp: Any, x: Any) -> Any:
     return xp.tan(x)
 
 
+cuda_expression(tan, "tan(x)")
 tan.dtype_rule(function_dtype)
 
 
@@ -83,6 +87,7 @@ def arcsin(xp: Any, x: Any) -> Any:
     return xp.arcsin(x)
 
 
+cuda_expression(arcsin, "asin(x)")
 arcsin.dtype_rule(function_dtype)
 
 
@@ -107,6 +112,7 @@ def arccos(xp: Any, x: Any) -> Any:
     return xp.arccos(x)
 
 
+cuda_expression(arccos, "acos(x)")
 arccos.dtype_rule(function_dtype)
 
 
@@ -131,6 +137,7 @@ def arctan(xp: Any, x: Any) -> Any:
     return xp.arctan(x)
 
 
+cuda_expression(arctan, "atan(x)")
 arctan.dtype_rule(function_dtype)
 
 
@@ -153,6 +160,7 @@ def arctan2(xp: Any, y: Any, x: Any) -> Any:
     return xp.arctan2(y, x)
 
 
+cuda_expression(arctan2, "atan2(y, x)")
 arctan2.dtype_rule(function_dtype)
 
 
