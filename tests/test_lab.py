@@ -281,3 +281,16 @@ def test_cupy_is_installed_only_where_an_nvidia_driver_is_found(
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(Path, "exists", lambda path: path.name == "nvcuda.dll")
     assert lab.gpu_extra() == ["gpu"]
+
+
+def test_cuda_sources_are_compiled_where_nobody_looks_and_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "gpu_extra", lambda: [])
+    monkeypatch.delenv("CI", raising=False)
+    assert lab.extras_for(test=False) == ["lab"]
+    assert lab.extras_for(test=True) == ["lab", "dev"]
+    monkeypatch.setenv("CI", "true")
+    assert lab.extras_for(test=False) == ["lab"]
+    assert lab.extras_for(test=True) == ["lab", "dev", "gpu"]
+    monkeypatch.setattr(lab, "gpu_extra", lambda: ["gpu"])
+    monkeypatch.delenv("CI")
+    assert lab.extras_for(test=True) == ["lab", "dev", "gpu"]
