@@ -21,17 +21,22 @@ GPUS = ("sm_80", "sm_90")  # A100 and H100, by the names of their machine code
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 
-def machine_code(source: str, gpu: str) -> bytes:
-    """What NVIDIA's compiler makes of a source; it needs no GPU."""
+def compiled(source: str, gpu: str) -> bytes:
+    """What NVIDIA's compiler makes of a source, which takes no GPU: machine code for sm_80, readable PTX for compute_80."""
     nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="CuPy, which brings NVRTC, is not installed")
     program = nvrtc.createProgram(source, "kernel.cu", (), ())
     try:
         nvrtc.compileProgram(program, (f"-arch={gpu}", "-std=c++17"))
-        return bytes(nvrtc.getCUBIN(program))
+        return bytes(nvrtc.getCUBIN(program) if gpu.startswith("sm_") else nvrtc.getPTX(program))
     except nvrtc.NVRTCError:
         raise ValueError(nvrtc.getProgramLog(program)) from None
     finally:
         nvrtc.destroyProgram(program)
+
+
+def widens(source: str) -> bool:
+    """Whether single precision becomes double on the way."""
+    return b"cvt.f64.f32" in compiled(source, "compute_80")
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +67,15 @@ def test_every_elementwise_op_without_attributes_has_a_cuda_expression() -> None
     assert set(KERNELS) == {op.name for op in OPS if op.elementwise and not op.attributes}
 
 
-@pytest.mark.parametrize(("name", "dtype", "gpu"), [*itertools.product(KERNELS, ("float32", "float64"), GPUS)])
+COMPILED = [
+    pytest.param(name, dtype, gpu, marks=[] if (dtype, gpu) == ("float32", GPUS[0]) else [pytest.mark.slow])
+    for name, dtype, gpu in itertools.product(KERNELS, ("float32", "float64"), GPUS)
+]
+
+
+@pytest.mark.parametrize(("name", "dtype", "gpu"), COMPILED)
 def test_the_kernel_of_every_expression_compiles(name: str, dtype: str, gpu: str) -> None:
-    assert machine_code(ad.cuda_source(getattr(ops, name), dtype), gpu)
+    assert compiled(ad.cuda_source(getattr(ops, name), dtype), gpu)
 
 
 MIXED: list[tuple[str, tuple[Operand, ...]]] = [
@@ -80,22 +91,23 @@ MIXED: list[tuple[str, tuple[Operand, ...]]] = [
 def test_kernels_for_masks_whole_numbers_and_python_numbers_compile(name: str, operands: tuple[Operand, ...]) -> None:
     signature = KERNELS[name].signature(operands)
     assert signature is not None
-    assert machine_code(KERNELS[name].source(signature), GPUS[0])
+    assert compiled(KERNELS[name].source(signature), GPUS[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_single_precision_asks_for_nothing_in_double_precision(name: str) -> None:
-    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="CuPy, which brings NVRTC, is not installed")
-    program = nvrtc.createProgram(ad.cuda_source(getattr(ops, name), "float32"), "kernel.cu", (), ())
-    nvrtc.compileProgram(program, ("-arch=compute_80", "-std=c++17"))
-    assert "cvt.f64.f32" not in nvrtc.getPTX(program).decode()
-    nvrtc.destroyProgram(program)
+    assert not widens(ad.cuda_source(getattr(ops, name), "float32"))
+
+
+def test_a_constant_that_is_no_t_widens_single_precision() -> None:
+    assert widens(ad.cuda_source(register("0.5 * x * y"))) and not widens(ad.cuda_source(register("T(0.5) * x * y")))
 
 
 def test_a_wrong_expression_is_refused_by_nvidias_compiler() -> None:
     op = register("x * yy")
     with pytest.raises(ValueError, match='identifier "yy" is undefined'):
-        machine_code(ad.cuda_source(op), GPUS[0])
+        compiled(ad.cuda_source(op), GPUS[0])
 
 
 # ---------------------------------------------------------------------------------------------------------- run on the CPU
@@ -132,6 +144,7 @@ def grid(op: Op, dtype: str) -> list[np.ndarray[Any, Any]]:
 
 
 @needs_compiler
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dtype"), [*itertools.product(KERNELS, ("float32", "float64"))])
 def test_a_kernel_gives_numpys_numbers_also_at_the_edges(
     name: str, dtype: str, host: CudaOnHost, on_host: dict[str, ElementwiseKernel]
@@ -142,7 +155,7 @@ def test_a_kernel_gives_numpys_numbers_also_at_the_edges(
 
 
 SAMPLES = [
-    pytest.param(op.name, operands, id=f"{op.name}-{number}", marks=[pytest.mark.slow] if number else [])
+    pytest.param(op.name, operands, id=f"{op.name}-{number}")
     for op in OPS
     if op.name in KERNELS
     for number, (operands, _) in enumerate(op.sample_calls())
@@ -150,6 +163,7 @@ SAMPLES = [
 
 
 @needs_compiler
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "operands"), SAMPLES)
 def test_every_sample_gives_the_same_shape_dtype_and_numbers_as_numpy(
     name: str, operands: tuple[Any, ...], host: CudaOnHost, on_host: dict[str, ElementwiseKernel]
