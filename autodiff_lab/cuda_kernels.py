@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -84,7 +85,8 @@ def cuda_expression(op: Binding, expression: str) -> None:
             f"op {known.name}: a CUDA expression is for an elementwise op of named inputs without attributes; for others "
             f'register a whole kernel with @{known.name}.kernel("cuda")'
         )
-    op.kernel("cuda")(_as_function(ElementwiseKernel(known, expression, known.kernels["any", None])))
+    kernel, caller = ElementwiseKernel(known, expression, known.kernels["any", None]), sys._getframe(1)
+    op.kernel("cuda")(_as_function(kernel, caller.f_code, caller.f_lineno))
 
 
 def cuda_source(op: Binding, dtype: Any = "float32") -> str:
@@ -197,11 +199,14 @@ def _signature(op: Op, operands: tuple[Operand, ...]) -> Signature | None:
     return Signature(given, wide, result if result.kind == "b" else wide, result)
 
 
-def _as_function(kernel: ElementwiseKernel) -> FunctionType:
-    """A plain function ``kernel(xp, x, y)`` with the op's own parameters, which is what registering takes."""
-    name = f"{kernel.op.name}_cuda"
+def _as_function(kernel: ElementwiseKernel, place: CodeType, line: int) -> FunctionType:
+    """A plain function ``kernel(xp, x, y)`` with the op's own parameters, which is what registering takes.
+
+    Its code claims to stand where the expression was given, so that a traceback shows that line.
+    """
+    name, parameters = f"{kernel.op.name}_cuda", ("xp", *kernel.op.inputs)
     code = _call_code(len(kernel.op.inputs)).replace(
-        co_name=name, co_qualname=name, co_varnames=("xp", *kernel.op.inputs)
+        co_name=name, co_qualname=name, co_varnames=parameters, co_filename=place.co_filename, co_firstlineno=line
     )
     function = FunctionType(code, {"_kernel": kernel}, name)
     function.__doc__ = f"{kernel.expression}, in CUDA C++."
@@ -214,6 +219,6 @@ def _call_code(inputs: int) -> CodeType:
     """Code that calls ``_kernel``; compiled once for all ops with so many inputs, because that is what takes time."""
     parameters = ", ".join(["xp", *(f"_{place}" for place in range(inputs))])
     namespace: dict[str, Any] = {}
-    exec(f"def kernel({parameters}):\n    return _kernel({parameters})", namespace)
+    exec(f"def kernel({parameters}): return _kernel({parameters})", namespace)
     code: CodeType = namespace["kernel"].__code__
     return code

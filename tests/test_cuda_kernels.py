@@ -221,9 +221,13 @@ def test_what_the_expression_is_not_for_goes_to_the_general_kernel(host: CudaOnH
 
 
 @needs_compiler
-def test_a_wrong_expression_is_refused_at_the_first_call_and_the_message_shows_it(host: CudaOnHost) -> None:
-    with pytest.raises(ValueError, match=r"(?s)CUDA expression 'x \* yy' does not compile: .*yy"):
-        kernel_of("x * yy")(host, np.ones(2), np.ones(2))
+def test_a_wrong_expression_is_refused_at_the_first_call_and_the_message_and_traceback_show_it(
+    host: CudaOnHost,
+) -> None:
+    kernel = register("x * yy").op.kernels["cuda", None]
+    with pytest.raises(ValueError, match=r"(?s)CUDA expression 'x \* yy' does not compile: .*yy") as caught:
+        kernel(host, np.ones(2), np.ones(2))
+    assert "ad.cuda_expression(product, expression)" in [str(entry.statement).strip() for entry in caught.traceback]
 
 
 @needs_compiler
