@@ -13,14 +13,17 @@ from .backend import devices
 from .bindings import OpError
 from .checks import gradcheck
 from .cuda_kernels import cuda_expression, cuda_source
+from .declarations import RegistrationError
 from .events import listen, name_scope, no_grad
 from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
 from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
-from .operators import RegistrationError, op, registry
+from .native_kernels import CompileError, NoCompilerError, find_compiler, native_kernel
+from .operators import op, registry
 from .playback import graph_told
 from .recording import graph_of, record
+from .registration import KernelContext, ShapeContext, dispatch_told, register_op, registration_told
 from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
 from .tensors import Tensor, tensor
@@ -29,9 +32,10 @@ from .trees import map_leaves
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnomalyError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost", "Node", "OpError",
-    "RegistrationError", "Tensor", "anomaly_mode", "cuda_expression", "cuda_source", "depth_first_order",
-    "devices", "events", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order",
-    "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "no_grad", "op", "ops",
-    "record", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "AnomalyError", "CompileError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost",
+    "KernelContext", "NoCompilerError", "Node", "OpError", "RegistrationError", "ShapeContext", "Tensor",
+    "anomaly_mode", "cuda_expression", "cuda_source", "depth_first_order", "devices", "dispatch_told", "events",
+    "find_compiler", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order",
+    "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad",
+    "op", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ other case goes to ``call``, which says the same in general form.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from .tangents import TangentWatcher, numbered
 from .tensors import Level, Record, Tensor, next_serial
 
 if TYPE_CHECKING:
+    from .families import Family
     from .operators import Op
 
 NO_ATTRIBUTES: dict[str, Any] = {}
@@ -81,8 +82,10 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         if device is not None and found != device:
             raise ValueError(f"its operands lie on {device} and on {found}; move one with .to(…) first")
         device = found
-    kernel = op.kernel_for(device or "cpu", arrays)
     library = library_of(device or "cpu")
+    if op.declared is not None:
+        arrays = op.declared.converted(arrays, attributes, library)
+    kernel = op.kernel_for(device or "cpu", arrays)
     result = kernel(library, *arrays, **attributes)
     return result if device not in (None, "cpu") or type(result) is np.ndarray else np.asarray(result)
 
@@ -277,7 +280,18 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
 # The generated code's own variables start with an underscore; registering refuses such names for inputs and attributes.
 
 
-def new_binding(op: Op) -> Callable[..., Any]:
+RULES = ("shape_rule", "dtype_rule", "batch_rule", "vjp", "jvp", "kernel", "samples")
+
+
+def attach_rules(op: Op | Family, binding: Any) -> Any:
+    """Let rules be hung on a binding, as in ``@scaled_tanh.vjp``."""
+    binding.op = op
+    for rule in RULES:
+        setattr(binding, rule, getattr(op, rule))
+    return binding
+
+
+def new_binding(op: Op | Family) -> Callable[..., Any]:
     """The function that users call, with signature and docstring. Its code is completed by ``complete`` at the first call."""
     names = (*op.inputs, *op.attributes)
     code = _unfinished_code(len(op.inputs), len(op.attributes))
@@ -286,6 +300,7 @@ def new_binding(op: Op) -> Callable[..., Any]:
     )
     namespace = {"_first_call": op.first_call, "_default": op.attributes, "_NO_ATTRIBUTES": NO_ATTRIBUTES}
     defaults = tuple(op.attributes[name] for name in op.attributes if not op.is_required(name))
+    defaults = (None,) * len(op.optional_inputs) + defaults
     binding = FunctionType(code, namespace, op.name, defaults)
     binding.__doc__ = op.doc
     binding.__module__ = op.module
@@ -305,22 +320,25 @@ def _unfinished_code(inputs: int, attributes: int) -> CodeType:
     return code
 
 
-def complete(op: Op) -> None:
-    """Give the binding its fast code, now that the op's rules are known, and generate the op's ``pull``."""
+def complete(op: Op) -> str:
+    """Give the binding its fast code, now that the op's rules are known, and generate the op's ``pull``. Returns the code."""
     namespace = op.binding.__globals__
+    kernels = op.cpu_kernels()
     rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.flowing_inputs}
     namespace |= {
-        "_call": call, "_context": events.context.get, "_kernel": op.kernel_for("cpu", ()), "_ndarray": np.ndarray,
+        "_call": call, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
+        "_kernels": kernels, "_fits": op.declared and op.declared.fits,
         "_asarray": np.asarray, "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
         "_operand_specs": operand_specs,
         "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, **rules,
     }  # fmt: skip
     source = binding_source(op)
     exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
-    op.binding.__code__ = namespace[op.name].__code__
-    namespace[op.name] = op.binding
+    op.binding.__code__ = namespace[_identifier(op)].__code__
+    namespace[_identifier(op)] = op.binding
     if op.is_differentiable:
         op.pull = variadic_pull(op) if op.is_variadic else namespace["_pull"]
+    return source
 
 
 def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
@@ -363,20 +381,41 @@ def binding_source(op: Op) -> str:
     operands = f"tuple({op.inputs[0]})" if op.is_variadic else _tuple(op.inputs)
     general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
-    if op.has_one_kernel_on_cpu and not op.is_variadic:
+    if not op.is_variadic:
         body += _recording_source(op) if op.is_differentiable else ""
         body += _array_source(op)
     pull = f"\n{_pull_source(op)}" if op.is_differentiable and not op.is_variadic else ""
-    return f"def {op.name}({_parameters(op)}):\n{body}    {general}\n{pull}"
+    return f"def {_identifier(op)}({_parameters(op)}):\n{body}    {general}\n{pull}"
+
+
+def _identifier(op: Op) -> str:
+    """The op's name as a name of Python: an op of a family has a dot in its own."""
+    return op.name.replace(".", "_")
+
+
+def signature(op: Op) -> str:
+    """How an op is called: ``scaled_tanh(x, alpha=1.0)``."""
+    return f"{op.name}{inspect.signature(op.binding)}"
+
+
+def _kernel_expression(op: Op, first: str) -> str:
+    """The kernel that serves NumPy arrays: one, or by the dtype of the first. None, where there is none, raises a TypeError."""
+    by_dtype = len(op.cpu_kernels().keys() - {None}) > 0
+    return f"_kernels.get({first}.dtype, _kernel)" if by_dtype else "_kernel"
+
+
+def _type_check(op: Op, names: Sequence[str]) -> str:
+    """The condition that declared types add to the fast paths."""
+    return f" and _fits({_tuple(names)}, {_dict(op.attributes)})" if op.declared is not None else ""
 
 
 def _array_source(op: Op) -> str:
     """The part of a binding that runs the kernel on NumPy arrays; on an error ``call`` runs it again and explains."""
     arrays = " and ".join(f"type({name}) is _ndarray" for name in op.inputs)
     passed = ", ".join([*op.inputs, *(f"{a}={a}" for a in op.attributes)])
-    return f"""    if {arrays}:
+    return f"""    if {arrays}{_type_check(op, op.inputs)}:
         try:
-            _out = _kernel(_numpy, {passed})
+            _out = {_kernel_expression(op, op.inputs[0])}(_numpy, {passed})
             return _out if type(_out) is _ndarray else _asarray(_out)
         except (TypeError, ValueError, IndexError):
             pass
@@ -400,9 +439,9 @@ def _recording_source(op: Op) -> str:
     return f"""    if _context() is None and {tensors}:
         _level = {first}._level
         {values}
-        if _level.is_reverse{same_level} and {arrays}:
+        if _level.is_reverse{same_level} and {arrays}{_type_check(op, [f"_{name}" for name in names])}:
             try:
-                _out = _kernel(_numpy, {passed})
+                _out = {_kernel_expression(op, f"_{first}")}(_numpy, {passed})
             except (TypeError, ValueError, IndexError):
                 return _call(_op, {_tuple(names)}, {_dict(op.attributes)})
             if type(_out) is not _ndarray:
@@ -476,7 +515,7 @@ def _tuple(names: Sequence[str]) -> str:
     return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
 
-def _dict(names: Sequence[str] | dict[str, Any]) -> str:
+def _dict(names: Sequence[str] | Mapping[str, Any]) -> str:
     return "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}" if names else "_NO_ATTRIBUTES"
 
 

@@ -164,6 +164,80 @@ class LeafReached(NamedTuple):
     gradient: Any
 
 
+# ------------------------------------------------------------------------------------------- registration and dispatch
+
+
+class SchemaRegistered(NamedTuple):
+    """An op exists: its name, and what goes in and comes out as it was declared."""
+
+    op: str
+    inputs: tuple[str, ...]  # "x", "x: float32", "b: T?"; "*arrays" for a variable number
+    outputs: tuple[str, ...]  # "y: float32"; "out" where nothing was declared
+    attributes: tuple[str, ...]  # "alpha = 1.0", "alpha: float = 1.0", "axis" where it must be given
+    source: Any  # graph.Source of the definition, or None
+
+
+class OpReplaced(NamedTuple):
+    """A definition of a name that the same module had defined before. Graphs recorded before keep the old op."""
+
+    op: str
+    old: Any  # graph.Source of both definitions
+    new: Any
+
+
+class RuleRegistered(NamedTuple):
+    """The op has a rule more."""
+
+    op: str
+    kind: str  # "shape rule", "dtype rule", "batch rule", "vjp rule", "jvp rule"
+    argument: str  # the input that a gradient rule is for; "" for the others
+    rule: str  # the function: "mul_vjp_x"
+    reads: tuple[str, ...]  # its parameters: ("g", "y"), or one shape or dtype per input
+    attributes: tuple[str, ...]  # the attributes that it reads
+    is_default: bool  # nobody wrote it: it comes with elementwise=True, the declared types or NumPy's result type
+    source: Any  # graph.Source of the function, or None
+
+
+class KernelRegistered(NamedTuple):
+    """The op has a kernel more."""
+
+    op: str
+    kernel: str  # the function
+    device: str  # "cpu", "cuda", "sim", or "any"
+    dtype: str  # "float32", or "any"
+    source: Any
+
+
+class BindingGenerated(NamedTuple):
+    """All rules are known, so the function that users call was written: what it takes, what a call saves for backward."""
+
+    op: str
+    signature: str  # "scaled_tanh(x, alpha=1.0)"
+    saved: tuple[str, ...]  # ("out",)
+    code: str  # the Python text
+
+
+class KernelConsidered(NamedTuple):
+    """Dispatch looked at one key of its fallback order."""
+
+    op: str
+    device: str  # of the key: "cpu", "cuda", "sim", or "any"
+    dtype: str  # of the key: "float32", or "any"
+    kernel: str | None  # the function under that key; None where there is none
+    chosen: bool
+
+
+class KernelCreated(NamedTuple):
+    """A kernel creator was asked for the kernel of a key: it made one, or the one made before was found again."""
+
+    op: str
+    creator: str
+    device: str
+    dtypes: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    cached: bool  # True where the kernel had been made before
+
+
 Event = (
     NodeEntered
     | NodeSeenAgain
@@ -181,6 +255,13 @@ Event = (
     | ContributionAdded
     | SavedValueReleased
     | LeafReached
+    | SchemaRegistered
+    | OpReplaced
+    | RuleRegistered
+    | KernelRegistered
+    | BindingGenerated
+    | KernelConsidered
+    | KernelCreated
 )
 Receiver = Callable[[Event], None]
 
@@ -212,6 +293,17 @@ def switched(**changes: Any) -> Iterator[Context]:
         yield context.get()  # type: ignore[misc]
     finally:
         context.reset(token)
+
+
+def receiver() -> Receiver | None:
+    """Who listens in this thread, if anybody does."""
+    now = context.get()
+    return None if now is None else now.receiver
+
+
+def silence() -> AbstractContextManager[Any]:
+    """Nobody hears what is told inside the block."""
+    return nullcontext() if receiver() is None else switched(receiver=None)
 
 
 def backward_phase() -> AbstractContextManager[Any]:

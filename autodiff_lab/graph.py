@@ -178,8 +178,9 @@ class Graph:
         for node, call in zip(self.nodes, calls, strict=True):
             phase = "" if node.phase == "forward" else f"  {node.phase}"
             scope = f"  [{node.scope}]" if node.scope else ""
+            replaced = "" if node.op is None or node.op.is_current else "  (replaced since)"
             lines.append(
-                f"  {node.id}  {node.name:{width_name}}  {call:{width_call}} {node.shape}  {node.dtype}{phase}{scope}"
+                f"  {node.id}  {node.name:{width_name}}  {call:{width_call}} {node.shape}  {node.dtype}{phase}{scope}{replaced}"
             )
         lines.append("output " + ", ".join(map(str, self.outputs)))
         return "\n".join(lines)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-import keyword
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from types import CodeType
+from contextlib import contextmanager
 from typing import Any, Protocol, overload
 
 import numpy as np
 
-from . import bindings
-from .backend import Array
+from . import bindings, events
 from .bindings import OpError
+from .declarations import RegistrationError, declaration
+from .dispatch import Kernel, Key, choose, kernel_key, key_texts
+from .families import Family, is_family, member_schemas
+from .graph import Source
+from .signatures import REQUIRED, Schema, parameters_of, place_of, schema_of, source_of
 
-Kernel = Callable[..., Array]
 Rule = Callable[..., Any]
 Shape = tuple[int, ...]
 
-REQUIRED = inspect.Parameter.empty
 _FACTS = ("shape", "dtype")
-
-
-class RegistrationError(TypeError):
-    """An op or a rule cannot be registered as it is written; the text names the op, the rule and the next step."""
 
 
 class Binding(Protocol):
@@ -60,28 +57,37 @@ class Op:
       number has shape ``()``; a dtype rule is given the 0 of its type.
     """
 
-    def __init__(self, kernel: Kernel, elementwise: bool, constant_inputs: Sequence[str], differentiable: bool) -> None:
-        self.name = kernel.__name__
-        self.module = kernel.__module__
-        self.doc = inspect.getdoc(kernel) or ""
-        self.inputs, self.attributes = _schema(kernel)
-        self.is_variadic = "*" in _parameters_of(kernel)[0]
+    optional_inputs = ()  # a family's alone
+
+    def __init__(
+        self,
+        schema: Schema,
+        elementwise: bool = False,
+        constant_inputs: Sequence[str] = (),
+        differentiable: bool = True,
+    ) -> None:
+        self.schema = schema
+        self.name, self.module, self.doc = schema.name, schema.module, schema.doc
+        self.inputs, self.attributes, self.is_variadic = schema.inputs, schema.attributes, schema.is_variadic
+        self.declared = schema.declared
         self.elementwise = elementwise
-        self.is_differentiable = differentiable
-        self.constant_inputs = frozenset(constant_inputs)
+        self.constant_inputs = frozenset((*constant_inputs, *(self.declared.constant_inputs if self.declared else ())))
+        self.is_differentiable = differentiable and bool(self.flowing_inputs)
         if unknown := self.constant_inputs - set(self.inputs):
             raise RegistrationError(f"op {self.name}: constant inputs {sorted(unknown)} are not among {self.inputs}")
-        self.kernels: dict[tuple[str, Any], Kernel] = {("any", None): kernel}
+        self.kernels: dict[Key, Kernel] = {}
         self.vjp_rules: dict[str, Rule] = {}
         self.jvp_rules: dict[str, Rule] = {}
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
-        self._dtype_rule: Rule = result_dtype
+        self._dtype_rule: Rule = self.declared.result_dtype if self.declared else result_dtype
         self._batch_rule: Rule | None = None
         self._samples: Callable[[], Any] | None = None
         self.saved_names: tuple[str, ...] = ()  # what the rules read, in the order in which it is saved
         self.pull: Callable[..., tuple[Any, ...]] = self._no_pull
-        self.binding = bindings.new_binding(self)
+        self.binding = bindings.attach_rules(self, bindings.new_binding(self))
         self._unfinished_code = self.binding.__code__
+        if events.receiver() is not None:
+            self._tell_schema()
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join((*self.inputs, *self.attributes))})>"
@@ -111,18 +117,36 @@ class Op:
         """Whether an attribute has no default."""
         return self.attributes[attribute] is REQUIRED
 
+    @property
+    def source(self) -> Source | None:
+        """Where the op is defined."""
+        return self.schema.source
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the op's name still means this op; not so when the cell that defines it was run again."""
+        return registry.is_current(self)
+
+    @property
+    def members(self) -> tuple[Op, ...]:
+        """The op itself; a family has several."""
+        return (self,)
+
     # ------------------------------------------------------------------------------------------------- registering rules
 
     def shape_rule(self, rule: Rule) -> Rule:
         """Register how the result's shape follows from the inputs' shapes."""
         self._check_operand_rule(rule, "shape rule")
         self._shape_rule = rule
+        self._tell_rule("shape rule", rule)
         return rule
 
     def dtype_rule(self, rule: Rule) -> Rule:
         """Register how the result's dtype follows from the inputs' dtypes; NumPy's result type by default."""
         self._check_operand_rule(rule, "dtype rule")
         self._dtype_rule = rule
+        self._changed()
+        self._tell_rule("dtype rule", rule)
         return rule
 
     def batch_rule(self, rule: Rule) -> Rule:
@@ -132,6 +156,7 @@ class Op:
         """
         self._check_operand_rule(rule, "batch rule")
         self._batch_rule = rule
+        self._tell_rule("batch rule", rule)
         return rule
 
     def vjp(self, which: Rule | str) -> Any:
@@ -143,19 +168,21 @@ class Op:
         return self._gradient_rule(which, "jvp", self.jvp_rules)
 
     def kernel(self, device: str, dtype: Any = None) -> Callable[[Kernel], Kernel]:
-        """Register a better kernel for one kind of device (``cpu``, ``cuda``) and, if given, one dtype of the first input."""
-        if device not in ("cpu", "cuda"):
-            raise RegistrationError(f"op {self.name}: no device kind {device!r}; a kernel is for 'cpu' or 'cuda'")
-        key = (device, None if dtype is None else np.dtype(dtype))
+        """Register a better kernel for one kind of device and, if given, one dtype of the first array.
+
+        Args:
+            device: ``cpu``, ``cuda``, ``sim``, or ``any`` for every array library.
+            dtype: of the first operand that has one; None for any.
+        """
+        key = kernel_key(self.name, device, dtype)
 
         def register(kernel: Kernel) -> Kernel:
-            if _schema(kernel) != (self.inputs, self.attributes):
-                raise RegistrationError(
-                    f"op {self.name}: kernel {kernel.__name__} must take (xp, {', '.join(self.inputs)}"
-                    f"{', *, ' if self.attributes else ''}{', '.join(self.attributes)}) as the first kernel does"
-                )
+            self._check_kernel(kernel)
             self.kernels[key] = kernel
             self._changed()
+            if (tell := events.receiver()) is not None:
+                name, (kind, number) = kernel.__name__, key_texts(key)
+                tell(events.KernelRegistered(self.name, name, kind, number, source_of(kernel)))
             return kernel
 
         return register
@@ -184,12 +211,25 @@ class Op:
             self._check_gradient_rule(rule, kind, "g" if kind == "vjp" else f"d{name}")
             rules[name] = rule
             self._changed()
+            self._tell_rule(f"{kind} rule", rule, name)
             return rule
 
         return register
 
+    def _check_kernel(self, kernel: Kernel) -> None:
+        positional, attributes = parameters_of(kernel)
+        defaults = getattr(kernel, "__kwdefaults__", None) or {}
+        others = [name for name, default in defaults.items() if self.attributes.get(name, default) != default]
+        inputs = ("*",) if self.is_variadic else self.inputs
+        if positional != ("xp", *inputs) or set(attributes) != set(self.attributes) or others:
+            raise RegistrationError(
+                f"op {self.name}: kernel {kernel.__name__} must take (xp, {', '.join(self.inputs)}"
+                f"{', *, ' if self.attributes else ''}{', '.join(self.attributes)}) as the first kernel does"
+                f"{f', with the same default of {others[0]}' if others else ''}"
+            )
+
     def _check_gradient_rule(self, rule: Rule, kind: str, first: str) -> None:
-        needs, attributes = _parameters_of(rule)
+        needs, attributes = parameters_of(rule)
         where = f"op {self.name}: {kind} rule {rule.__name__}"
         if not needs or needs[0] != first:
             raise RegistrationError(
@@ -203,7 +243,7 @@ class Op:
         self._check_attributes(where, attributes)
 
     def _check_operand_rule(self, rule: Rule, kind: str) -> None:
-        operands, attributes = _parameters_of(rule)
+        operands, attributes = parameters_of(rule)
         where = f"op {self.name}: {kind} {rule.__name__}"
         if operands not in (self.inputs, ("*",)):
             raise RegistrationError(
@@ -230,17 +270,17 @@ class Op:
     def jvp_needs(self, name: str) -> tuple[str, ...]:
         """The values that an input's JVP rule names, in the order of its parameters."""
         rule = self.jvp_rules.get(_input_of(name))
-        return _parameters_of(rule)[0][1:] if rule else ()
+        return parameters_of(rule)[0][1:] if rule else ()
 
     def vjp_needs(self, name: str) -> tuple[str, ...]:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
         rule = self.vjp_rules.get(_input_of(name))
-        return _parameters_of(rule)[0][1:] if rule else ()
+        return parameters_of(rule)[0][1:] if rule else ()
 
     def vjp_attributes(self, name: str) -> tuple[str, ...]:
         """The attributes that an input's VJP rule names."""
         rule = self.vjp_rules.get(name)
-        return _parameters_of(rule)[1] if rule else ()
+        return parameters_of(rule)[1] if rule else ()
 
     def names_saved(self, count: int) -> tuple[str, ...]:
         """The names of what a call with ``count`` operands saves, in order."""
@@ -252,7 +292,7 @@ class Op:
         rule = self.jvp_rule(name)
         if name not in self.jvp_rules:
             return rule()
-        needs, wanted = _parameters_of(rule)
+        needs, wanted = parameters_of(rule)
         values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
         return rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
 
@@ -261,6 +301,11 @@ class Op:
         if self.elementwise and tangent.shape != result.shape:
             tangent = registry["broadcast_to"].binding(tangent, shape=result.shape)
         return tangent if tangent.dtype == result.dtype else registry["astype"].binding(tangent, dtype=result.dtype)
+
+    @property
+    def has_shape_rule(self) -> bool:
+        """Whether the op knows the shape of its result."""
+        return self._shape_rule is not None
 
     @property
     def has_batch_rule(self) -> bool:
@@ -276,15 +321,22 @@ class Op:
         """The result's shape from the operands' shapes, by the shape rule."""
         if self._shape_rule is None:
             raise RegistrationError(f"op {self.name} has no shape rule; add one with @{self.name}.shape_rule")
-        return tuple(self._apply_operand_rule(self._shape_rule, shapes, attributes))
+        shape = self._apply_operand_rule(self._shape_rule, shapes, attributes)
+        if not isinstance(shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in shape):
+            raise TypeError(
+                f"shape rule {self._shape_rule.__name__} gave {shape!r}; a shape is a tuple of sizes, as (2, 3)"
+            )
+        return tuple(shape)
 
     def infer_dtype(self, dtypes: Sequence[Any], attributes: Mapping[str, Any]) -> np.dtype[Any]:
         """The result's dtype from the operands' dtypes (for a Python number the 0 of its type), by the dtype rule."""
+        if self.declared is not None:
+            self.declared.check_call(dtypes, attributes)
         dtype: np.dtype[Any] = np.dtype(self._apply_operand_rule(self._dtype_rule, dtypes, attributes))
         return dtype
 
     def _apply_operand_rule(self, rule: Rule, facts: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
-        wanted = _parameters_of(rule)[1]
+        wanted = parameters_of(rule)[1]
         return rule(*facts, **{attribute: attributes[attribute] for attribute in wanted})
 
     def sample_calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -298,25 +350,30 @@ class Op:
         """Whether a floating input always gives a floating result."""
         return self._dtype_rule in (result_dtype, floating_dtype, function_dtype)
 
-    @property
-    def has_one_kernel_on_cpu(self) -> bool:
-        """Whether NumPy arrays of every dtype go to the same kernel, the one for every library."""
-        return not any(device == "cpu" for device, _ in self.kernels)
+    def kernel_for(self, device: str, operands: Sequence[Any], tell: events.Receiver | None = None) -> Kernel:
+        """The kernel for a device and the dtype of the first operand that has one, by ``dispatch.fallback_order``.
 
-    def kernel_for(self, device: str, operands: Sequence[Any]) -> Kernel:
-        """The kernel for a device and the first operand's dtype; else for the device; else the one for every library."""
-        if len(self.kernels) == 1:
-            return self.kernels["any", None]
-        kind = device.partition(":")[0]
-        dtype = operands[0].dtype if len(operands) and hasattr(operands[0], "dtype") else None
-        for key in ((kind, dtype), (kind, None), ("any", None)):
-            if key in self.kernels:
-                return self.kernels[key]
-        raise AssertionError("every op has a kernel for any library")
+        Raises:
+            OpError: there is none; the text lists the kernels that there are.
+        """
+        dtype = next((operand.dtype for operand in operands if hasattr(operand, "dtype")), None)
+        return choose(self.name, self.kernels, device, dtype, tell)
+
+    def cpu_kernels(self) -> dict[Any, Kernel]:
+        """The kernels for NumPy arrays by dtype, as dispatch chooses them; under None the one for all other dtypes."""
+        dtypes = {dtype for device, dtype in self.kernels if device in ("cpu", "any")} | {None}
+        found = {}
+        for dtype in dtypes:
+            try:
+                found[dtype] = choose(self.name, self.kernels, "cpu", dtype)
+            except OpError:  # a dtype without a kernel: the call itself says so
+                continue
+        return found
 
     def first_call(self, operands: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
         """Complete the binding's code, then run the call that came first."""
-        self.finish()
+        with events.silence():  # who listens to a computation hears the same at the first call as at the second
+            self.finish()
         return self.binding(*operands, *attributes)
 
     def apply(self, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
@@ -332,11 +389,50 @@ class Op:
         wanted = {need for name in self.inputs for need in self.vjp_needs(name)}
         facts = [f"{name}_{fact}" for name in (*self.inputs, "out") for fact in _FACTS]
         self.saved_names = tuple(name for name in (*self.inputs, "out", *facts) if name in wanted)
-        bindings.complete(self)
+        source = bindings.complete(self)
+        if (tell := events.receiver()) is not None:
+            tell(events.BindingGenerated(self.name, bindings.signature(self), self.saved_names, source))
 
     def _changed(self) -> None:
         """A rule or kernel is new: the next call generates the code again."""
         self.binding.__code__ = self._unfinished_code
+
+    # ------------------------------------------------------------------------------------------------------------ telling
+
+    def _tell_schema(self) -> None:
+        """Tell what the op takes, and the rules that nobody has to write."""
+        tell, schema = events.receiver(), self.schema
+        assert tell is not None
+        texts = schema.input_texts(), schema.output_texts(), schema.attribute_texts()
+        tell(events.SchemaRegistered(self.name, *texts, schema.source))
+        if self._shape_rule is not None:
+            self._tell_rule("shape rule", self._shape_rule, is_default=True)
+        self._tell_rule("dtype rule", self._dtype_rule, is_default=True)
+
+    def _tell_rule(self, kind: str, rule: Rule, argument: str = "", is_default: bool = False) -> None:
+        if (tell := events.receiver()) is not None:
+            reads, attributes = parameters_of(rule)
+            if is_default or reads == ("*",):
+                reads = self.inputs
+            told = (self.name, kind, argument, rule.__name__, reads, attributes, is_default)
+            tell(events.RuleRegistered(*told, source_of(rule)))
+
+    def registered_again(self) -> Op:
+        """A second op that is registered as this one is now, step by step and told, outside of the registry."""
+        again = Op(self.schema, self.elementwise, sorted(self.constant_inputs), self.is_differentiable)
+        if self._shape_rule not in (None, again._shape_rule):
+            again.shape_rule(self._shape_rule)
+        if self._dtype_rule != again._dtype_rule:
+            again.dtype_rule(self._dtype_rule)
+        for (device, dtype), kernel in self.kernels.items():
+            again.kernel(device, dtype)(kernel)
+        for kind, rules in (("vjp", self.vjp_rules), ("jvp", self.jvp_rules)):
+            for name, rule in rules.items():
+                getattr(again, kind)(name)(rule)
+        if self._batch_rule is not None:
+            again.batch_rule(self._batch_rule)
+        again.finish()
+        return again
 
     # ------------------------------------------------------------------------------------------------------------- errors
 
@@ -354,9 +450,10 @@ class Op:
         return OpError(f"{self.name}({', '.join(seen)}): {reason}")
 
     def _missing_rule(self, name: str, kind: str, mode: str) -> Rule:
-        def raise_missing(*_values: Any, **_attributes: Any) -> Any:
+        def raise_missing(*values: Any, **_attributes: Any) -> Any:
             raise NotImplementedError(
-                f"op {self.name} has no {kind} rule for its input {name!r}, so {mode} cannot pass through it; add "
+                f"op {self.name} has no {kind} rule for its input {name!r}, so {mode} cannot pass through "
+                f"{_which_call(self.name, values)}; add "
                 f'@{self.name}.{kind}("{name}"), or use .detach() where no gradient is meant to flow'
             )
 
@@ -366,50 +463,20 @@ class Op:
         raise AssertionError(f"op {self.name} was recorded before its binding was complete")
 
 
-def _schema(kernel: Kernel) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Inputs and attributes (with defaults) from a kernel's parameters ``(xp, x, y, *, axis=None)``."""
-    if not kernel.__name__.isidentifier():
-        raise RegistrationError(
-            f"an op is named after its function, and {kernel.__name__} is no name; write it with def"
-        )
-    where = f"op {kernel.__name__}"
-    code: CodeType = kernel.__code__
-    positional, attributes = _parameters_of(kernel)
-    starred = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if "*" in positional else ""
-    if positional[:1] != ("xp",):
-        raise RegistrationError(
-            f"{where}: the kernel's first parameter must be 'xp', the array library it computes with"
-        )
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        raise RegistrationError(f"{where}: **options have no names that rules could use; write every attribute out")
-    if starred and len(positional) > 2:
-        raise RegistrationError(f"{where}: a variable number of inputs (*{starred}) stands alone after xp")
-    if len(positional) == 1:
-        raise RegistrationError(f"{where}: it has no inputs; arrays come after xp, attributes after '*'")
-    if kernel.__defaults__:
-        raise RegistrationError(f"{where}: input {positional[-1]!r} has a default; put '*' before attributes")
-    inputs = (starred,) if starred else positional[1:]
-    for name in (*inputs, *attributes):
-        if name.startswith("_") or name in ("g", "out") or keyword.iskeyword(name):
-            raise RegistrationError(f"{where}: the name {name!r} is reserved; choose another")
-    defaults = kernel.__kwdefaults__ or {}
-    ordered = sorted(attributes, key=lambda name: name in defaults)
-    return inputs, {name: defaults.get(name, REQUIRED) for name in ordered}
-
-
-def _parameters_of(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of a rule's positional parameters (``*`` for a variable number) and of its keyword-only ones.
-
-    Read from the code object: ``inspect.signature`` would take a third of the library's import.
-    """
-    if not hasattr(rule, "__code__"):
-        raise RegistrationError(
-            f"{rule!r} is not a plain function; write it with def, so that its parameters have names"
-        )
-    code: CodeType = rule.__code__
-    split, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    starred = ("*",) if code.co_flags & inspect.CO_VARARGS else ()
-    return (*code.co_varnames[:split], *starred), code.co_varnames[split:end]
+def _which_call(name: str, values: Sequence[Any]) -> str:
+    """Which call of an op a sweep has come to, as far as is known: the shape of its result, and its line if that was noted."""
+    if not values:
+        return "it"
+    now = events.context.get()
+    source = None
+    if now is not None and now.guard is not None:
+        source = now.guard.sources.get(now.guard.inside_rules_of)
+    elif now is not None and now.recorder is not None and now.origin is not None:
+        source = now.recorder.nodes[now.origin].source
+    shape = bindings.shape_of(values[0])
+    return f"the call of {name} that gave shape {shape} " + (
+        f"in {source}" if source else "(ad.anomaly_mode tells its line)"
+    )
 
 
 def _input_of(operand: str) -> str:
@@ -471,55 +538,129 @@ class Registry(Mapping[str, Op]):
     """
 
     def __init__(self) -> None:
+        self._definitions: dict[str, Op | Family] = {}
         self._ops: dict[str, Op] = {}
+        self._unfinished: dict[str, Callable[[], str]] = {}  # names whose registration has begun: what is missing
+        self._reserved: dict[str, str] = {}  # names in ops that are no op: what they are
 
-    def add(self, op: Op) -> None:
-        """Register an op. The module that defined a name may define it again, as when a notebook cell is run twice."""
-        old = self._ops.get(op.name)
-        if old is not None and old.module != op.module:
+    def reserve(self, names: Collection[str], what: str) -> None:
+        """Keep names of ``ops`` that mean something else from being ops."""
+        self._reserved.update(dict.fromkeys(names, what))
+
+    def admit(self, schema: Schema) -> None:
+        """Refuse a name that another module has taken."""
+        if schema.name in self._reserved:
             raise RegistrationError(
-                f"op {op.name}: the name is taken by module {old.module}; choose another name in {op.module or 'this code'}"
+                f"op {schema.name}: the name is taken by {self._reserved[schema.name]}; choose another"
             )
-        self._ops[op.name] = op
+        old = self._definitions.get(schema.name)
+        if old is not None and old.module != schema.module:
+            raise RegistrationError(
+                f"op {schema.name}: the name is taken by module {old.module} ({place_of(old.source)}); choose another name in "
+                f"{schema.module or 'this code'} ({place_of(schema.source)})"
+            )
+
+    def begin(self, schema: Schema, missing: Callable[[], str]) -> None:
+        """A registration in several steps begins: until ``add`` the name means nothing; who asks is told what is missing."""
+        self.admit(schema)
+        self._unfinished[schema.name] = missing
+
+    def add(self, definition: Op | Family) -> None:
+        """Register an op. The module that defined a name may define it again, as when a notebook cell is run twice."""
+        self.admit(definition.schema)
+        self._unfinished.pop(definition.name, None)
+        old = self._definitions.get(definition.name)
+        for member in () if old is None else old.members:
+            del self._ops[member.name]
+        self._definitions[definition.name] = definition
+        self._ops.update({member.name: member for member in definition.members})
+        if old is not None:
+            _tell_replaced(old, definition)
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """What is registered inside the block is gone after it."""
+        before = dict(self._definitions), dict(self._ops), dict(self._unfinished)
+        try:
+            yield
+        finally:
+            self._definitions, self._ops, self._unfinished = before
+
+    def has(self, definition: Op | Family) -> bool:
+        """Whether exactly this op or family is registered."""
+        return self._definitions.get(definition.name) is definition and definition.name not in self._unfinished
+
+    def is_current(self, op: Op) -> bool:
+        """Whether an op's name was not given to another one since."""
+        definition = self._definitions.get(op.name.partition(".")[0])
+        return definition is None or op in definition.members
+
+    def names(self) -> list[str]:
+        """The names of the functions that users call: one for each definition, however many ops it has."""
+        return [name for name in self._definitions if name not in self._unfinished]
+
+    def binding(self, name: str) -> Any:
+        """The function that users call, or None where there is none of that name."""
+        return self._definitions[name].binding if name in self._definitions and name not in self._unfinished else None
 
     def __getitem__(self, name: str) -> Op:
-        if name not in self._ops:
-            raise KeyError(unknown_op(name, self._ops))
+        if name not in self:
+            raise KeyError(self.unknown(name, self._ops))
         return self._ops[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ops)
+        return (name for name in self._ops if name in self)
 
     def __len__(self) -> int:
-        return len(self._ops)
+        return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ops
+        return name in self._ops and str(name).partition(".")[0] not in self._unfinished
+
+    def unknown(self, name: str, known: Collection[str]) -> str:
+        """The text of the error that an unknown name deserves: why it is none, or what is near, and where all are listed."""
+        from difflib import get_close_matches  # here, because importing it costs 1 ms
+
+        if name in self._unfinished:
+            return f"op {name} is not registered yet, it has {self._unfinished[name]()}; go on with its register_op"
+        if name in self._definitions:
+            members = ", ".join(op.name for op in self._definitions[name].members)
+            return f"{name} is several ops: {members}"
+        near = get_close_matches(name, known, cutoff=0.5)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        return f"no op named {name!r}; {meant}dir(ops) lists all {len(known)}"
+
+
+def _tell_replaced(old: Op | Family, new: Op | Family) -> None:
+    """One short notice on stderr, which a notebook shows every time; a warning would be shown for the first time only."""
+    print(
+        f"op {new.name} is defined anew ({place_of(new.source)}); graphs and Tensors from before keep the old one "
+        f"({place_of(old.source)})",
+        file=sys.stderr,
+    )
+    if (tell := events.receiver()) is not None:
+        tell(events.OpReplaced(new.name, old.source, new.source))
 
 
 registry = Registry()
-
-
-def unknown_op(name: str, known: Collection[str]) -> str:
-    """The text of the error that an unknown name deserves: what is near to it, and where all are listed."""
-    from difflib import get_close_matches  # here, because importing it costs 1 ms
-
-    near = get_close_matches(name, known, cutoff=0.5)
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return f"no op named {name!r}; {meant}dir(ops) lists all {len(known)}"
 
 
 @overload
 def op(kernel: Kernel) -> Binding: ...
 @overload
 def op(
-    *, elementwise: bool = False, constant_inputs: Sequence[str] = (), differentiable: bool = True
+    *,
+    types: str | None = None,
+    elementwise: bool = False,
+    constant_inputs: Sequence[str] = (),
+    differentiable: bool = True,
 ) -> Callable[[Kernel], Binding]: ...
 
 
 def op(
     kernel: Kernel | None = None,
     *,
+    types: str | None = None,
     elementwise: bool = False,
     constant_inputs: Sequence[str] = (),
     differentiable: bool = True,
@@ -530,6 +671,11 @@ def op(
         kernel: ``kernel(xp, x, …, *, attribute=default)``: the computation for every array library ``xp``, arrays positional,
             attributes keyword-only. ``kernel(xp, *arrays, …)`` takes any number of inputs: users pass a list, a rule named
             for ``arrays`` serves each operand, and may name ``place``, the operand's number.
+        types: of inputs and outputs, as in ``"x: T, y: T, b: T? -> low: T, high: T"``: a dtype (``float32``); ``float``,
+            ``int`` or ``bool`` for every dtype of that kind; a capital letter for one dtype that several share; ``list(T)``
+            for ``*arrays``; ``?`` for an input that may be None. They give the op its dtype rule, and a call with other
+            dtypes is refused. With several outputs the kernel returns a tuple, and ``@<op>.<output>.vjp("x")`` hangs a rule
+            on one of them.
         elementwise: the op works number by number with broadcasting; this gives it its shape rule.
         constant_inputs: inputs that no gradient flows to, such as a condition or indices.
         differentiable: False for an op whose result carries no gradient, such as a comparison.
@@ -551,15 +697,28 @@ def op(
     2.0
     """
     if kernel is None:
-        return lambda later: _register(later, elementwise, constant_inputs, differentiable)
-    return _register(kernel, elementwise, constant_inputs, differentiable)
+        return lambda later: _register(later, types, elementwise, constant_inputs, differentiable)
+    return _register(kernel, types, elementwise, constant_inputs, differentiable)
 
 
-def _register(kernel: Kernel, elementwise: bool, constant_inputs: Sequence[str], differentiable: bool) -> Binding:
-    new = Op(kernel, elementwise, constant_inputs, differentiable)
+def _register(kernel: Kernel, types: str | None, *flags: Any) -> Binding:
+    new = define(schema_of(kernel, None if types is None else declaration(kernel.__name__, types)), *flags)
+    new.kernel("any")(kernel)
     registry.add(new)
-    binding: Any = new.binding
-    binding.op = new
-    for rule in ("shape_rule", "dtype_rule", "batch_rule", "vjp", "jvp", "kernel", "samples"):
-        setattr(binding, rule, getattr(new, rule))
-    return binding  # type: ignore[no-any-return]
+    binding: Binding = new.binding
+    return binding
+
+
+def define(
+    schema: Schema, elementwise: bool = False, constant_inputs: Sequence[str] = (), differentiable: bool = True
+) -> Op | Family:
+    """A new op, or the ops of a family, without kernels and not yet in the registry."""
+    registry.admit(schema)
+    if not is_family(schema):
+        return Op(schema, elementwise, constant_inputs, differentiable)
+    members = {
+        member: Op(one, elementwise, [name for name in constant_inputs if name in one.inputs], differentiable)
+        for member, one in member_schemas(schema).items()
+    }
+    outputs = tuple(dict.fromkeys(output for output, _ in members))
+    return Family(schema, members, outputs, len(outputs))

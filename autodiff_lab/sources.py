@@ -17,6 +17,7 @@ _INSIDE = _LIBRARY + os.sep
 # Frames between an op call and whoever wrote it: the operators of Tensor, the generated bindings and their machinery.
 _FILES = (
     "bindings.py",
+    "families.py",
     "operators.py",
     "recording.py",
     "sources.py",

@@ -13,10 +13,8 @@ from autodiff_lab import registry
 @pytest.fixture(autouse=True)
 def ops_of_a_test_are_its_own() -> Iterator[None]:
     """Put the registry back as it was before the test."""
-    before = dict(registry._ops)
-    yield
-    registry._ops.clear()
-    registry._ops.update(before)
+    with registry.restored():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -94,6 +94,43 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
             "its only contribution.",
         ),
         (
+            events.SchemaRegistered("mul", ("x: T", "y: T"), ("z: T",), ("alpha: float = 1.0",), None),
+            "The schema of mul: 2 inputs (x: T, y: T), the output z: T and the attributes alpha: float = 1.0.",
+        ),
+        (
+            events.OpReplaced("mul", None, None),
+            "mul was defined before: the name means the new op from now on, and graphs from before keep the old one.",
+        ),
+        (
+            events.RuleRegistered("mul", "vjp rule", "x", "mul_vjp_x", ("g", "y"), ("alpha",), False, None),
+            "The vjp rule for x of mul, mul_vjp_x, is registered: it reads g, y and the attribute alpha.",
+        ),
+        (
+            events.RuleRegistered("mul", "dtype rule", "", "result_dtype", ("x", "y"), (), True, None),
+            "The dtype rule of mul, result_dtype, comes by itself: it reads x and y.",
+        ),
+        (
+            events.KernelRegistered("mul", "mul_c", "cpu", "float32", None),
+            "The kernel mul_c of mul is registered for cpu and float32.",
+        ),
+        (
+            events.BindingGenerated("mul", "mul(x, y)", ("x", "y"), "def mul(x, y): …"),
+            "The function mul(x, y) is written: a call saves x and y for backward.",
+        ),
+        (
+            events.KernelConsidered("mul", "cpu", "float32", None, False),
+            "Dispatch of mul looks for a kernel for cpu and float32: there is none.",
+        ),
+        (
+            events.KernelConsidered("mul", "any", "any", "mul", True),
+            "Dispatch of mul looks for a kernel for every array library and every dtype and takes mul.",
+        ),
+        (
+            events.KernelCreated("mul", "create", "cpu", ("float32", "number"), {"alpha": 2.0}, True),
+            "The kernel creator create of mul has made the kernel before, and it is used again, for cpu, float32 and number, "
+            "alpha=2.0.",
+        ),
+        (
             events.SavedValueReleased(3, "y", 8),
             "No later rule of this sweep reads `saved y`, saved by `3`: its 8 B can be freed.",
         ),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..operators import registry, unknown_op
+from ..operators import registry
 from ..tensors import Tensor
 from . import (  # noqa: F401  (importing a family registers its ops)
     activations,
@@ -41,15 +41,14 @@ __all__ = sorted(_BINDINGS)
 
 def __getattr__(name: str) -> Any:
     """The binding of an op or composed function that was registered by a user."""
-    if name in registry:
-        return registry[name].binding
-    if name in composed_functions:
-        return composed_functions[name].binding
-    raise AttributeError(unknown_op(name, __dir__()))
+    found = registry.binding(name)
+    if found is None:
+        raise AttributeError(registry.unknown(name, __dir__()))
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*registry, *composed_functions})
+    return sorted({*registry.names(), *composed_functions})
 
 
 # --------------------------------------------------------------------------- what Python's and NumPy's syntax means
@@ -102,7 +101,7 @@ def _numpy_function(function: Any) -> Any:
     name = _NUMPY_NAMES.get(function.__name__, function.__name__)
     if getattr(function, "__module__", "numpy") != "numpy":
         return _linalg_norm if function is np.linalg.norm else None
-    return registry[name].binding if name in registry else _BINDINGS.get(name)
+    return registry.binding(name) or _BINDINGS.get(name)
 
 
 def _linalg_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -200,3 +199,5 @@ def attach_operators(operand: type) -> None:
 
 
 attach_operators(Tensor)
+registry.reserve(composed_functions, "a function of autodiff_lab.ops that is made of ops")
+registry.reserve(globals().keys() - _BINDINGS.keys(), "a name of the module autodiff_lab.ops")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..bindings import OpError, real_array
-from ..operators import RegistrationError, registry
+from ..declarations import RegistrationError
+from ..operators import registry
 from .sampling import Call
 
 

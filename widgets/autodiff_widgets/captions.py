@@ -235,3 +235,63 @@ def _saved_value_released(event: events.SavedValueReleased, name: Names) -> str:
 @says(events.LeafReached)
 def _leaf_reached(event: events.LeafReached, name: Names) -> str:
     return f"The gradient of the input {name(event.serial)} is complete: {value_text(event.gradient)}."
+
+
+# ------------------------------------------------------------------------------------------- registration and dispatch
+
+
+@says(events.SchemaRegistered)
+def _schema_registered(event: events.SchemaRegistered, name: Names) -> str:
+    rest = f" and the attributes {listed(list(event.attributes))}" if event.attributes else ""
+    return (
+        f"The schema of {event.op}: {counted(len(event.inputs), 'input')} ({', '.join(event.inputs)}), "
+        f"the output {', '.join(event.outputs)}{rest}."
+    )
+
+
+@says(events.OpReplaced)
+def _op_replaced(event: events.OpReplaced, name: Names) -> str:
+    return f"{event.op} was defined before: the name means the new op from now on, and graphs from before keep the old one."
+
+
+@says(events.RuleRegistered)
+def _rule_registered(event: events.RuleRegistered, name: Names) -> str:
+    reads = listed([*event.reads, *(f"the attribute {attribute}" for attribute in event.attributes)])
+    which = f" for {event.argument}" if event.argument else ""
+    by = "comes by itself" if event.is_default else "is registered"
+    return f"The {event.kind}{which} of {event.op}, {event.rule}, {by}: it reads {reads}."
+
+
+@says(events.KernelRegistered)
+def _kernel_registered(event: events.KernelRegistered, name: Names) -> str:
+    return f"The kernel {event.kernel} of {event.op} is registered for {_key(event.device, event.dtype)}."
+
+
+@says(events.BindingGenerated)
+def _binding_generated(event: events.BindingGenerated, name: Names) -> str:
+    saved = (
+        f"a call saves {listed(list(event.saved))} for backward" if event.saved else "a call saves nothing for backward"
+    )
+    return f"The function {event.signature} is written: {saved}."
+
+
+@says(events.KernelConsidered)
+def _kernel_considered(event: events.KernelConsidered, name: Names) -> str:
+    key = _key(event.device, event.dtype)
+    if not event.chosen:
+        return f"Dispatch of {event.op} looks for a kernel for {key}: there is none."
+    return f"Dispatch of {event.op} looks for a kernel for {key} and takes {event.kernel}."
+
+
+@says(events.KernelCreated)
+def _kernel_created(event: events.KernelCreated, name: Names) -> str:
+    key = f"{event.device}, {listed(list(event.dtypes))}"
+    values = "".join(f", {attribute}={value!r}" for attribute, value in event.attributes.items())
+    done = "has made the kernel before, and it is used again" if event.cached else "makes the kernel"
+    return f"The kernel creator {event.creator} of {event.op} {done}, for {key}{values}."
+
+
+def _key(device: str, dtype: str) -> str:
+    """What a kernel is for, in words."""
+    where = "every array library" if device == "any" else device
+    return f"{where} and {'every dtype' if dtype == 'any' else dtype}"

@@ -48,6 +48,7 @@ def _node_facts(node: Node, graph: Graph) -> Rows:
     rows = [
         ("name", node.name),
         ("op", _call(node, graph)),
+        ("definition", _definition(node)),
         ("phase", node.phase),
         ("shape", str(node.shape)),
         ("dtype", str(node.dtype)),
@@ -70,6 +71,13 @@ def _call(node: Node, graph: Graph) -> str:
     arguments = [node_name(graph.nodes[i]) for i in node.inputs]
     arguments += [f"{key}={value!r}" for key, value in node.attributes.items() if value is not None]
     return f"{node.op.name}({', '.join(arguments)})"
+
+
+def _definition(node: Node) -> str:
+    """A warning where the op's name was given to another op after the graph was recorded."""
+    if node.op is None or node.op.is_current:
+        return ""
+    return f"an older {node.op.name}, replaced since this graph was recorded"
 
 
 def _sizes(nodes: list[Node]) -> str:

@@ -1,0 +1,326 @@
+"""Kernels in C or C++: compiled where a compiler is present, loaded with ctypes, and called like a kernel in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+Language = Literal["c", "c++"]
+
+_COMPILERS: dict[Language, tuple[str, tuple[str, ...]]] = {  # the variable that names one, and where to look else
+    "c": ("CC", ("cc", "gcc", "clang")),
+    "c++": ("CXX", ("c++", "g++", "clang++")),
+}
+_SUFFIXES: dict[Language, str] = {"c": ".c", "c++": ".cpp"}
+# No contraction of a · b + c into one rounding, so that a kernel rounds as NumPy does.
+_FLAGS = ("-O2", "-shared", "-fPIC", "-ffp-contract=off", "-include", "stdint.h", "-include", "stdbool.h")
+_SECONDS = 120
+_C_TYPES: dict[str, tuple[str, Any]] = {
+    "float": ("float32", ctypes.c_float), "double": ("float64", ctypes.c_double), "int8_t": ("int8", ctypes.c_int8),
+    "int16_t": ("int16", ctypes.c_int16), "int32_t": ("int32", ctypes.c_int32), "int64_t": ("int64", ctypes.c_int64),
+    "uint8_t": ("uint8", ctypes.c_uint8), "bool": ("bool", ctypes.c_bool),
+}  # fmt: skip
+_PARAMETER = re.compile(r"(const\s+)?(\w+)\s*(\*?)\s*(?:__restrict(?:__)?\s+|restrict\s+)?(\w+)")
+_EXAMPLE = "void scale(int64_t y_size, const float* x, float alpha, float* y)"
+
+
+class NoCompilerError(RuntimeError):
+    """No compiler was found; the text says what to install."""
+
+
+class CompileError(ValueError):
+    """The source is no kernel, or the compiler refused it; the text holds the compiler's message."""
+
+
+def find_compiler(language: Language = "c++") -> str | None:
+    """The compiler that ``native_kernel`` would use, or None: ``$CXX``, ``c++``, ``g++`` or ``clang++``; for C ``$CC``, ….
+
+    Microsoft's ``cl`` is not used, since it takes other options; on Windows install MinGW-w64 or LLVM.
+
+    >>> find_compiler() is None or "c" in find_compiler()
+    True
+    """
+    variable, names = _COMPILERS[language]
+    for candidate in (os.environ.get(variable), *names):
+        words = shlex.split(candidate, posix=os.name != "nt") if candidate else []
+        found = shutil.which(candidate or "") or (shutil.which(words[0]) if words else None)
+        if found and Path(found).stem.lower() not in ("cl", "clang-cl"):
+            return found
+    return None
+
+
+def native_kernel(
+    source: str, *, language: Language = "c++", result_shape: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Compile a kernel in C or C++, for ``@op.kernel("cpu", dtype=…)``.
+
+    The source has one function that returns void and whose parameters say by type and name what they are:
+
+    * ``const float* x``: the input x, of that dtype and with its numbers one after the other;
+    * ``float* y``: an output, which the function fills;
+    * ``float alpha``: an attribute;
+    * ``int64_t y_size``, ``int64_t x_ndim``, ``const int64_t* x_shape``: facts about an input or output.
+
+    Types are float, double, bool, int8_t to int64_t and uint8_t. A C++ function is declared ``extern "C"``. The kernel knows
+    nothing of Python and runs while other threads compute.
+
+    Args:
+        source: the text; ``<stdint.h>`` is included.
+        language: ``c++`` or ``c``.
+        result_shape: the output's shape from one shape per input (the op's shape rule will do). Without it inputs are
+            broadcast to a common shape, which the output has too. With several outputs all have that shape.
+
+    Raises:
+        NoCompilerError: there is no compiler on this machine; ``find_compiler()`` tells beforehand.
+        CompileError: the compiler refused the source; the text is its message.
+
+    >>> if find_compiler():
+    ...     scale = native_kernel('''
+    ...         extern "C" void scale(int64_t y_size, const float* x, float alpha, float* y) {
+    ...             for (int64_t i = 0; i < y_size; i++) y[i] = alpha * x[i];
+    ...         }
+    ...     ''')
+    ...     assert scale(np, np.ones(2, np.float32), alpha=3.0).tolist() == [3.0, 3.0]
+    """
+    prototype = _prototype(source)
+    function = getattr(ctypes.CDLL(str(_library(source, language))), prototype.name)
+    function.restype = None
+    run = _Runner(prototype, function, result_shape)
+    namespace: dict[str, Any] = {"_run": run}
+    inputs, attributes = prototype.inputs, prototype.attributes
+    keywords = ", ".join(["*", *attributes]) if attributes else ""
+    passed = "{" + ", ".join(f"{name!r}: {name}" for name in attributes) + "}"
+    head = ", ".join(["xp", *inputs, *([keywords] if keywords else [])])
+    text = f"def {prototype.name}({head}):\n    return _run(({', '.join(inputs)},), {passed})\n"
+    exec(compile(text, f"<native kernel {prototype.name}>", "exec"), namespace)
+    kernel: Callable[..., Any] = namespace[prototype.name]
+    kernel.__doc__ = source
+    return kernel
+
+
+# ------------------------------------------------------------------------------------------------------- the prototype
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """One parameter of the C function: what it is, and of which input or output."""
+
+    role: Literal["input", "output", "attribute", "size", "ndim", "shape"]
+    name: str
+    type: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(_C_TYPES[self.type][0])
+
+    @property
+    def c_type(self) -> Any:
+        return _C_TYPES[self.type][1]
+
+
+@dataclass(frozen=True)
+class _Prototype:
+    """The C function's name and parameters."""
+
+    name: str
+    parameters: tuple[_Parameter, ...]
+
+    def named(self, role: str) -> tuple[str, ...]:
+        return tuple(one.name for one in self.parameters if one.role == role)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.named("input")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.named("attribute")
+
+    @property
+    def outputs(self) -> tuple[_Parameter, ...]:
+        return tuple(one for one in self.parameters if one.role == "output")
+
+
+def _prototype(source: str) -> _Prototype:
+    """Read the last function that returns void: functions before it may be its own."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
+    found = re.findall(r"\bvoid\s+(\w+)\s*\(([^)]*)\)\s*\{", code)
+    if not found:
+        raise CompileError(f"native_kernel: no function that returns void; write one, as in: {_EXAMPLE} {{ … }}")
+    name, text = found[-1]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    prototype = _Prototype(name, tuple(_parameter(name, part) for part in parts))
+    arrays = {one.name for one in prototype.parameters if one.role in ("input", "output")}
+    if not prototype.inputs or not prototype.outputs:
+        raise CompileError(
+            f"native_kernel: {name} needs an input (const float* x) and an output (float* y): {_EXAMPLE}"
+        )
+    for one in prototype.parameters:
+        if one.role in ("size", "ndim", "shape") and one.name not in arrays:
+            raise CompileError(
+                f"native_kernel: {name} asks for the {one.role} of {one.name}, but its arrays are {', '.join(sorted(arrays))}"
+            )
+    return prototype
+
+
+def _parameter(function: str, text: str) -> _Parameter:
+    found = _PARAMETER.fullmatch(text)
+    if found is None or found[2] not in _C_TYPES:
+        raise CompileError(
+            f"native_kernel: cannot read the parameter {text!r} of {function}; its type is one of {', '.join(_C_TYPES)}, with "
+            f"const and * for an input, * for an output: {_EXAMPLE}"
+        )
+    constant, kind, pointer, name = bool(found[1]), found[2], bool(found[3]), found[4]
+    if pointer and constant and kind == "int64_t" and name.endswith("_shape"):
+        return _Parameter("shape", name.removesuffix("_shape"), kind)
+    if pointer:
+        return _Parameter("input" if constant else "output", name, kind)
+    for fact in ("size", "ndim"):
+        if kind == "int64_t" and name.endswith(f"_{fact}"):
+            return _Parameter(fact, name.removesuffix(f"_{fact}"), kind)
+    return _Parameter("attribute", name, kind)
+
+
+# ----------------------------------------------------------------------------------------------------------- compiling
+
+
+def _library(source: str, language: Language) -> Path:
+    """The compiled library of a source, from the cache or made now."""
+    compiler = find_compiler(language)
+    if compiler is None:
+        variable, names = _COMPILERS[language]
+        raise NoCompilerError(
+            f"no compiler for {'C++' if language == 'c++' else 'C'} was found: ${variable} is "
+            f"{os.environ.get(variable) or 'not set'}, and {', '.join(names)} are not there. {_how_to_install()} "
+            "Without one, use the NumPy kernel."
+        )
+    extra = ("-static-libgcc", "-static-libstdc++") if sys.platform == "win32" else ()
+    told = (compiler, _version(compiler), *_FLAGS, *extra, platform.machine(), language, source)
+    name = hashlib.sha256("\0".join(told).encode()).hexdigest()[:32]
+    library = _cache_folder() / f"{name}{'.dll' if sys.platform == 'win32' else '.so'}"
+    if not library.exists():
+        _compile([compiler, *_FLAGS], extra, source, language, library)
+    return library
+
+
+def _compile(command: Sequence[str], extra: Sequence[str], source: str, language: Language, library: Path) -> None:
+    """Compile in a folder of its own, then move: another process sees the whole library or none."""
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix="making-") as folder:
+        written, made = Path(folder, f"kernel{_SUFFIXES[language]}"), Path(folder, library.name)
+        written.write_text(source, encoding="utf-8")
+        full = [*command, str(written), "-o", str(made), *extra]
+        run = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=_SECONDS, cwd=folder)
+        if run.returncode != 0 or not made.exists():
+            message = (run.stderr or run.stdout).replace(f"{folder}{os.sep}", "").strip()
+            raise CompileError(f"native_kernel: {Path(command[0]).name} refused the source:\n{message}")
+        try:
+            made.replace(library)
+        except PermissionError:  # Windows, where another process has loaded the same library since
+            if not library.exists():
+                raise
+
+
+@cache
+def _version(compiler: str) -> str:
+    """What the compiler says it is: after an update the cached libraries are made again."""
+    run = subprocess.run([compiler, "--version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
+    return run.stdout
+
+
+def _how_to_install() -> str:
+    return {
+        "darwin": "Install Apple's with: xcode-select --install.",
+        "win32": "Install MinGW-w64 or LLVM and put its bin folder in PATH; Microsoft's cl is not used.",
+    }.get(
+        sys.platform,
+        "Install one with your system's packages (g++ or clang), or with: conda install -c conda-forge cxx-compiler.",
+    )
+
+
+def _cache_folder() -> Path:
+    """A folder that belongs to this user alone, since what lies in it is loaded; where there is none, one for this process."""
+    home = {"win32": "LOCALAPPDATA"}.get(sys.platform, "XDG_CACHE_HOME")
+    try:
+        folder = Path(os.environ.get(home) or Path.home() / ".cache") / "autodiff-lab" / "kernels"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):
+        return _folder_of_this_process()
+
+
+@cache
+def _folder_of_this_process() -> Path:
+    return Path(tempfile.mkdtemp(prefix="autodiff-lab-"))
+
+
+# ------------------------------------------------------------------------------------------------------------- calling
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Calls the C function: checks what goes in, allocates what comes out."""
+
+    prototype: _Prototype
+    function: Any
+    result_shape: Callable[..., Any] | None
+
+    def __call__(self, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+        named = {
+            name: self._array(name, operand) for name, operand in zip(self.prototype.inputs, operands, strict=True)
+        }
+        shape = self._shape(named, attributes)
+        if self.result_shape is None:
+            named = {name: np.broadcast_to(array, shape) for name, array in named.items()}
+        named = {
+            name: np.ascontiguousarray(array).reshape(array.shape) for name, array in named.items()
+        }  # 0-d stays 0-d
+        outputs = {one.name: np.empty(shape, one.dtype) for one in self.prototype.outputs}
+        self.function(*(self._passed(one, named | outputs, attributes) for one in self.prototype.parameters))
+        results = tuple(outputs.values())
+        return results[0] if len(results) == 1 else results
+
+    def _array(self, name: str, operand: Any) -> Any:
+        (expected,) = (one.dtype for one in self.prototype.parameters if one.role == "input" and one.name == name)
+        array = np.asarray(operand, expected) if isinstance(operand, (int, float)) else operand
+        array = np.asarray(array) if isinstance(array, np.generic) else array
+        if type(array) is not np.ndarray or array.dtype != expected:
+            found = getattr(operand, "dtype", type(operand).__name__)
+            raise TypeError(
+                f"kernel {self.prototype.name} is compiled for {expected} arrays, and {name} is {found}; register it with "
+                f'@op.kernel("cpu", dtype="{expected}"), or convert {name}'
+            )
+        return array
+
+    def _shape(self, named: Mapping[str, Any], attributes: Mapping[str, Any]) -> tuple[int, ...]:
+        shapes = [array.shape for array in named.values()]
+        if self.result_shape is None:
+            return np.broadcast_shapes(*shapes)
+        code = self.result_shape.__code__
+        wanted = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        return tuple(self.result_shape(*shapes, **{name: attributes[name] for name in wanted}))
+
+    def _passed(self, one: _Parameter, arrays: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
+        if one.role == "attribute":
+            return one.c_type(attributes[one.name])
+        array = arrays[one.name]
+        if one.role in ("input", "output"):
+            return ctypes.c_void_p(array.ctypes.data)
+        if one.role == "shape":
+            return (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
+        return ctypes.c_int64(array.size if one.role == "size" else array.ndim)
