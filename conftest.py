@@ -20,9 +20,10 @@ def names_in_examples(doctest_namespace: dict[str, Any]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def nobodys_progress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep all progress of a run of the tests in its own folder, also that of the kernels and servers that it starts."""
+    """Keep progress and compiled kernels of a run of the tests in folders of its own, also for the processes that it starts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTODIFF_LAB_PROGRESS", str(tmp_path_factory.mktemp("progress") / "progress.json"))
+        patch.setenv("AUTODIFF_LAB_KERNELS", str(tmp_path_factory.mktemp("compiled kernels")))
         yield
 
 

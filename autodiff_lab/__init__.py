@@ -7,6 +7,8 @@
 tensor([2., 4.])
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import events, ops
 from .anomalies import AnomalyError, anomaly_mode
 from .backend import devices
@@ -19,7 +21,6 @@ from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
 from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
-from .native_kernels import CompileError, NoCompilerError, find_compiler, native_kernel
 from .operators import op, registry
 from .playback import graph_told
 from .recording import graph_of, record
@@ -28,6 +29,10 @@ from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
 from .tensors import Tensor, tensor
 from .trees import map_leaves
+
+if TYPE_CHECKING:
+    from .compilers import CompileError, NoCompilerError, find_compiler
+    from .native_kernels import native_kernel
 
 __version__ = "0.1.0"
 
@@ -39,3 +44,16 @@ __all__ = [
     "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad",
     "op", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What runs a compiler is loaded when it is asked for: starting programs costs an import of 10 ms."""
+    if name in ("CompileError", "NoCompilerError", "find_compiler"):
+        from . import compilers
+
+        return getattr(compilers, name)
+    if name == "native_kernel":
+        from .native_kernels import native_kernel
+
+        return native_kernel
+    raise AttributeError(f"module 'autodiff_lab' has no attribute {name!r}")

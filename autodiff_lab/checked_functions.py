@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .bindings import dtype_of
+from . import ops
+from .bindings import OpError, dtype_of
 from .recording import leaf_names, parameter_names
 from .reverse_mode import vjp
 from .tensors import Tensor
@@ -46,6 +47,7 @@ class CheckedFunction:
         self.names = [every_name[place] for place in self._places]
         self.given = [np.array(self._leaves[place]) for place in self._places]
         self.point = [value.astype(np.float64) for value in self.given]
+        self._narrows = by_hand is None and self._refuses_float64()
         self._wraps = by_hand is None or self._needs_tensors()
         self._check_result()
         self.pull: Pull = self._by_rules if by_hand is None else lambda *asked: self._by_hand(by_hand, *asked)
@@ -53,8 +55,8 @@ class CheckedFunction:
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """All arguments, with ``values`` for the checked leaves."""
         given = list(self._leaves)
-        for place, value in zip(self._places, values, strict=True):
-            given[place] = value
+        for place, value, own in zip(self._places, values, self.given, strict=True):
+            given[place] = ops.astype(value, dtype=own.dtype) if self._narrows else value
         found: tuple[Any, ...] = self._structure.rebuild(given)
         return found
 
@@ -78,6 +80,17 @@ class CheckedFunction:
     def dtype(self) -> np.dtype[Any]:
         """The coarsest floating dtype of the result, which decides how well differences can see."""
         return max((part.dtype for part in self.parts), key=lambda dtype: float(np.finfo(dtype).eps))
+
+    def _refuses_float64(self) -> bool:
+        """Whether an op is declared for the inputs' own narrow dtype alone; it is then checked in that."""
+        self._narrows = False
+        if all(value.dtype == np.float64 for value in self.given):
+            return False
+        try:
+            self.f(*self.arguments([Tensor(value) for value in self.point]))
+        except OpError:
+            return True
+        return False
 
     def _needs_tensors(self) -> bool:
         """Whether a function with a gradient of its own, which may be plain NumPy, calls methods that only Tensors have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,6 +79,13 @@ class Attribute:
             return
         raise TypeError(f"attribute {self.name} is declared {self.type} and is {value!r}, a {type(value).__name__}")
 
+    def check_default(self, op: str, value: Any) -> None:
+        """Refuse a default of another type."""
+        try:
+            self.check(value)
+        except TypeError as error:
+            raise RegistrationError(f"op {op}: the default of {error}") from None
+
 
 def argument(op: str, text: str) -> Argument:
     """Read ``x: float32``, ``x: T``, ``x: T?``, ``arrays: list(T)`` or ``x``.
@@ -114,11 +121,11 @@ def attribute(op: str, text: str) -> tuple[Attribute, tuple[Any, ...]]:
         return declared, ()
     try:
         default = ast.literal_eval(found[4].strip())
-        declared.check(default)
-    except (ValueError, SyntaxError, TypeError) as error:
+    except (ValueError, SyntaxError):
         raise RegistrationError(
-            f"op {op}: the default of {text!r} is no {declared.type} that is written out: {error}"
+            f"op {op}: cannot read the default of {text!r}; write a number, text or tuple"
         ) from None
+    declared.check_default(op, default)
     return declared, (default,)
 
 
@@ -163,8 +170,22 @@ class Declaration:
                     f"op {op}: output {output.name} has the type {output.type}, which no input that is always there has"
                 )
 
-    def check_names(self, op: str, inputs: Sequence[str], is_variadic: bool) -> None:
-        """Refuse a kernel that takes other inputs than were declared."""
+    def check_names(
+        self,
+        op: str,
+        inputs: Sequence[str],
+        is_variadic: bool,
+        attributes: Collection[str],
+        defaults: Mapping[str, Any],
+    ) -> None:
+        """Refuse a kernel that takes other inputs than were declared, or other attributes."""
+        for one in self.attributes:
+            if one.name not in attributes:
+                raise RegistrationError(
+                    f"op {op}: the declared attribute {one.name} is none of the kernel's: {', '.join(attributes) or 'none'}"
+                )
+            if one.name in defaults:
+                one.check_default(op, defaults[one.name])
         declared = tuple(one.name for one in self.inputs)
         if declared != tuple(inputs) or self.inputs[0].is_list != is_variadic:
             shown = ", ".join(
@@ -199,11 +220,12 @@ class Declaration:
             if not isinstance(fact, (bool, int, float)):
                 self._check_array(one, np.dtype(fact), found)
         bound = {name: dtype for name, (_, dtype) in found.items()}
-        for one, fact in zip(arguments, facts, strict=True):
-            if isinstance(fact, (bool, int, float)):
-                dtype = _dtype_for(one, fact, bound)
-                if one.is_variable:
-                    bound.setdefault(one.type, dtype)
+        numbers = [(one, f) for one, f in zip(arguments, facts, strict=True) if isinstance(f, (bool, int, float))]
+        for one, number in numbers:  # where all are numbers, the widest type counts
+            if one.is_variable and one.type not in found:
+                bound[one.type] = np.result_type(bound.get(one.type, np.bool_), type(number))
+        for one, number in numbers:
+            _dtype_for(one, number, bound)
         return bound
 
     def _arguments(self, count: int) -> tuple[Argument, ...]:
@@ -247,12 +269,9 @@ class Declaration:
         output = self.outputs[0]
         if output.type in _DTYPES or output.type == "bool":
             return np.dtype(output.type)
-        if output.is_variable:
-            arguments = self._arguments(len(facts))
-            return np.dtype(
-                np.result_type(*(f for one, f in zip(arguments, facts, strict=True) if one.type == output.type))
-            )
-        common = np.dtype(np.result_type(*facts))
+        arguments = self._arguments(len(facts))
+        alike = [fact for one, fact in zip(arguments, facts, strict=True) if one.type == output.type]
+        common = np.dtype(np.result_type(*(alike or facts)))
         return common if output.accepts(common) else np.dtype(output.type)
 
 
@@ -278,7 +297,9 @@ def _number_as(one: Argument, number: Any, bound: Mapping[str, np.dtype[Any]], l
 
 
 def declaration(op: str, text: str) -> Declaration:
-    """Read the types of an op: ``x: T, y: T, b: T? -> quotient: T, remainder: T``.
+    """Read the types of an op: ``x: T, y: T, b: T?, *, alpha: float -> quotient: T, remainder: T``.
+
+    What stands after ``*`` are attributes, whose defaults stand in the kernel. Those that are not named may be anything.
 
     >>> [str(one) for one in declaration("halve", "x: float -> low: float, high: float").outputs]
     ['low: float', 'high: float']
@@ -286,7 +307,9 @@ def declaration(op: str, text: str) -> Declaration:
     before, arrow, after = text.partition("->")
     if not arrow:
         raise RegistrationError(f"op {op}: types need an arrow between inputs and outputs, as in 'x: T, y: T -> z: T'")
-    inputs, outputs = ([argument(op, part) for part in side.split(",") if part.strip()] for side in (before, after))
-    found = Declaration(tuple(inputs), tuple(outputs))
+    arrays, _, others = before.partition("*")
+    inputs, outputs = ([argument(op, part) for part in side.split(",") if part.strip()] for side in (arrays, after))
+    attributes = [attribute(op, part)[0] for part in others.split(",") if part.strip()]
+    found = Declaration(tuple(inputs), tuple(outputs), tuple(attributes))
     found.check(op)
     return found

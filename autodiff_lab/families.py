@@ -79,8 +79,7 @@ class Family:
         for output in outputs if count > 1 else ():
             alone = [op for (name, _), op in self.ops.items() if name == output]
             part = Family(replace(schema, name=f"{self.name}.{output}"), members, (output,), count)
-            one = bindings.attach_rules(alone[0], alone[0].binding) if len(alone) == 1 else part.binding
-            setattr(self.binding, output, one)
+            setattr(self.binding, output, alone[0].binding if len(alone) == 1 else part.binding)
 
     def __repr__(self) -> str:
         return f"<ops {', '.join(op.name for op in self.members)}>"
@@ -111,13 +110,20 @@ class Family:
         present = tuple(name for name, o in zip(self.inputs, operands, strict=True) if o is not None)
         if missing := [name for name in self.inputs if name not in (*present, *self.optional_inputs)]:
             raise OpError(f"{self.name}: {missing[0]} is None, and is not optional; give an array or a number")
-        given = [_as_array(o) for o in operands if o is not None]
+        given = [o if self.is_variadic else self._as_array(o) for o in operands if o is not None]
         named = dict(zip(self.attributes, attributes, strict=True))
         ops = [self.ops[output, present] for output in self.outputs]
         if len(ops) == 1:
             return ops[0].binding(*given, **named)
         with _one_run():
             return tuple(op.binding(*given, **named) for op in ops)
+
+    def _as_array(self, operand: Any) -> Any:
+        """A list as an array, once for all outputs, so that they can see that they are given the same."""
+        try:
+            return bindings.real_array(operand) if isinstance(operand, (list, tuple)) else operand
+        except (TypeError, ValueError) as error:
+            raise OpError(f"{self.name}: {error}") from error
 
     # ------------------------------------------------------------------------------------------------- rules
 
@@ -195,19 +201,6 @@ class Family:
         return _Absent(function, absent) if absent else function
 
 
-def _as_array(operand: Any) -> Any:
-    """A list as an array, once for all outputs, so that they can see that they are given the same."""
-    return (
-        bindings.real_array(operand)
-        if isinstance(operand, (list, tuple)) and operand and not _nested(operand)
-        else operand
-    )
-
-
-def _nested(operand: Sequence[Any]) -> bool:
-    return any(hasattr(part, "shape") for part in operand)
-
-
 class _Wrapped:
     """A function around a function, with a name and parameters like a plain one."""
 
@@ -226,7 +219,7 @@ class _Absent(_Wrapped):
 
     def __init__(self, function: Any, absent: Sequence[str]) -> None:
         super().__init__(function)
-        unread = {f"{name}{fact}" for name in absent for fact in ("", "_shape", "_dtype")}
+        unread = {f"{name}{fact}" for name in absent for fact in ("", "_shape", "_dtype", "_device")}
         positional, attributes = self.parameters
         self._is_given = [name not in unread for name in positional]
         self.parameters = tuple(name for name in positional if name not in unread), attributes

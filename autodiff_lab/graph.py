@@ -107,7 +107,7 @@ class Graph:
     def __eq__(self, other: object) -> bool:
         """Whether both compute the same in the same steps: ops, attributes, inputs, shapes, dtypes and constants.
 
-        Names, scopes, phases and source lines are free.
+        Names, scopes, phases and source lines are free. An op that was defined anew since is another op.
 
         >>> import autodiff_lab as ad
         >>> ad.record(lambda x: x * 2.0, 1.0) == ad.record(lambda renamed: renamed * 2.0, 5.0)
@@ -217,7 +217,7 @@ class Graph:
 
 
 def _computes_the_same(one: Node, other: Node) -> bool:
-    facts = [(n.kind, n.label, n.inputs, n.shape, n.dtype, n.device) for n in (one, other)]
+    facts = [(n.kind, n.op, n.inputs, n.shape, n.dtype, n.device) for n in (one, other)]
     if facts[0] != facts[1] or not _equal(dict(one.attributes), dict(other.attributes)):
         return False
     return one.kind != "constant" or _equal(one.value, other.value)

@@ -92,6 +92,7 @@ def to_json(graph: Graph) -> str:
 
     Raises:
         TypeError: an attribute or a constant has a type that the format does not know.
+        ValueError: an op was defined anew since the graph was recorded, so that its name means another op.
     """
     content = {
         "format": FORMAT, "version": VERSION, "name": graph.name, "inputs": list(graph.inputs),
@@ -110,6 +111,8 @@ def _node_to_json(node: Node) -> dict[str, Any]:
         "dtype": node.dtype.name,
     }
     if node.op is not None:
+        if not node.op.is_current:
+            raise ValueError(f"{where}: the op was replaced since, and is written by name; record the graph again")
         attributes = {key: _encoded(value, f"{where}, {key}") for key, value in node.attributes.items()}
         written |= {"op": node.op.name, "inputs": list(node.inputs), "attributes": attributes}
     if node.kind == "constant":

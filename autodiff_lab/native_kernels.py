@@ -1,35 +1,17 @@
-"""Kernels in C or C++: compiled where a compiler is present, loaded with ctypes, and called like a kernel in Python."""
+"""Kernels in C or C++: what a function in C says by its parameters, and how it is called like a kernel in Python."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import platform
 import re
-import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-Language = Literal["c", "c++"]
+from .compilers import CompileError, Language, shared_library
 
-_COMPILERS: dict[Language, tuple[str, tuple[str, ...]]] = {  # the variable that names one, and where to look else
-    "c": ("CC", ("cc", "gcc", "clang")),
-    "c++": ("CXX", ("c++", "g++", "clang++")),
-}
-_SUFFIXES: dict[Language, str] = {"c": ".c", "c++": ".cpp"}
-# No contraction of a · b + c into one rounding, so that a kernel rounds as NumPy does.
-_FLAGS = ("-O2", "-shared", "-fPIC", "-ffp-contract=off", "-include", "stdint.h", "-include", "stdbool.h")
-_SECONDS = 120
 _C_TYPES: dict[str, tuple[str, Any]] = {
     "float": ("float32", ctypes.c_float), "double": ("float64", ctypes.c_double), "int8_t": ("int8", ctypes.c_int8),
     "int16_t": ("int16", ctypes.c_int16), "int32_t": ("int32", ctypes.c_int32), "int64_t": ("int64", ctypes.c_int64),
@@ -37,31 +19,6 @@ _C_TYPES: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 _PARAMETER = re.compile(r"(const\s+)?(\w+)\s*(\*?)\s*(?:__restrict(?:__)?\s+|restrict\s+)?(\w+)")
 _EXAMPLE = "void scale(int64_t y_size, const float* x, float alpha, float* y)"
-
-
-class NoCompilerError(RuntimeError):
-    """No compiler was found; the text says what to install."""
-
-
-class CompileError(ValueError):
-    """The source is no kernel, or the compiler refused it; the text holds the compiler's message."""
-
-
-def find_compiler(language: Language = "c++") -> str | None:
-    """The compiler that ``native_kernel`` would use, or None: ``$CXX``, ``c++``, ``g++`` or ``clang++``; for C ``$CC``, ….
-
-    Microsoft's ``cl`` is not used, since it takes other options; on Windows install MinGW-w64 or LLVM.
-
-    >>> find_compiler() is None or "c" in find_compiler()
-    True
-    """
-    variable, names = _COMPILERS[language]
-    for candidate in (os.environ.get(variable), *names):
-        words = shlex.split(candidate, posix=os.name != "nt") if candidate else []
-        found = shutil.which(candidate or "") or (shutil.which(words[0]) if words else None)
-        if found and Path(found).stem.lower() not in ("cl", "clang-cl"):
-            return found
-    return None
 
 
 def native_kernel(
@@ -98,7 +55,7 @@ def native_kernel(
     ...     assert scale(np, np.ones(2, np.float32), alpha=3.0).tolist() == [3.0, 3.0]
     """
     prototype = _prototype(source)
-    function = getattr(ctypes.CDLL(str(_library(source, language))), prototype.name)
+    function = getattr(ctypes.CDLL(str(shared_library(source, language))), prototype.name)
     function.restype = None
     run = _Runner(prototype, function, result_shape)
     namespace: dict[str, Any] = {"_run": run}
@@ -194,79 +151,6 @@ def _parameter(function: str, text: str) -> _Parameter:
         if kind == "int64_t" and name.endswith(f"_{fact}"):
             return _Parameter(fact, name.removesuffix(f"_{fact}"), kind)
     return _Parameter("attribute", name, kind)
-
-
-# ----------------------------------------------------------------------------------------------------------- compiling
-
-
-def _library(source: str, language: Language) -> Path:
-    """The compiled library of a source, from the cache or made now."""
-    compiler = find_compiler(language)
-    if compiler is None:
-        variable, names = _COMPILERS[language]
-        raise NoCompilerError(
-            f"no compiler for {'C++' if language == 'c++' else 'C'} was found: ${variable} is "
-            f"{os.environ.get(variable) or 'not set'}, and {', '.join(names)} are not there. {_how_to_install()} "
-            "Without one, use the NumPy kernel."
-        )
-    extra = ("-static-libgcc", "-static-libstdc++") if sys.platform == "win32" else ()
-    told = (compiler, _version(compiler), *_FLAGS, *extra, platform.machine(), language, source)
-    name = hashlib.sha256("\0".join(told).encode()).hexdigest()[:32]
-    library = _cache_folder() / f"{name}{'.dll' if sys.platform == 'win32' else '.so'}"
-    if not library.exists():
-        _compile([compiler, *_FLAGS], extra, source, language, library)
-    return library
-
-
-def _compile(command: Sequence[str], extra: Sequence[str], source: str, language: Language, library: Path) -> None:
-    """Compile in a folder of its own, then move: another process sees the whole library or none."""
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix="making-") as folder:
-        written, made = Path(folder, f"kernel{_SUFFIXES[language]}"), Path(folder, library.name)
-        written.write_text(source, encoding="utf-8")
-        full = [*command, str(written), "-o", str(made), *extra]
-        run = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=_SECONDS, cwd=folder)
-        if run.returncode != 0 or not made.exists():
-            message = (run.stderr or run.stdout).replace(f"{folder}{os.sep}", "").strip()
-            raise CompileError(f"native_kernel: {Path(command[0]).name} refused the source:\n{message}")
-        try:
-            made.replace(library)
-        except PermissionError:  # Windows, where another process has loaded the same library since
-            if not library.exists():
-                raise
-
-
-@cache
-def _version(compiler: str) -> str:
-    """What the compiler says it is: after an update the cached libraries are made again."""
-    run = subprocess.run([compiler, "--version"], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
-    return run.stdout
-
-
-def _how_to_install() -> str:
-    return {
-        "darwin": "Install Apple's with: xcode-select --install.",
-        "win32": "Install MinGW-w64 or LLVM and put its bin folder in PATH; Microsoft's cl is not used.",
-    }.get(
-        sys.platform,
-        "Install one with your system's packages (g++ or clang), or with: conda install -c conda-forge cxx-compiler.",
-    )
-
-
-def _cache_folder() -> Path:
-    """A folder that belongs to this user alone, since what lies in it is loaded; where there is none, one for this process."""
-    home = {"win32": "LOCALAPPDATA"}.get(sys.platform, "XDG_CACHE_HOME")
-    try:
-        folder = Path(os.environ.get(home) or Path.home() / ".cache") / "autodiff-lab" / "kernels"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):
-        return _folder_of_this_process()
-
-
-@cache
-def _folder_of_this_process() -> Path:
-    return Path(tempfile.mkdtemp(prefix="autodiff-lab-"))
 
 
 # ------------------------------------------------------------------------------------------------------------- calling

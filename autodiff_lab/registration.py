@@ -146,7 +146,8 @@ class Registration:
         self._inputs: list[Argument] = []
         self._outputs: list[Argument] = []
         self._attributes: list[tuple[Attribute, tuple[Any, ...]]] = []
-        self._doc, self._differentiable, self._module, self._source = "", True, module, source
+        self._doc, self._differentiable, self._elementwise = "", True, False
+        self._module, self._source = module, source
         self._definition: Op | Family | None = None
         registry.begin(Schema(name, ("x",), {}, module=module, definition=source), self._missing)
 
@@ -185,6 +186,12 @@ class Registration:
         """The docstring of the binding."""
         self._still_open("docstring")
         self._doc = inspect.cleandoc(text)
+        return self
+
+    def elementwise(self) -> Registration:
+        """Say that the op works number by number with broadcasting, which gives it its shape rule."""
+        self._still_open("mark")
+        self._elementwise = True
         return self
 
     def not_differentiable(self) -> Registration:
@@ -238,7 +245,7 @@ class Registration:
     def definition(self) -> Op | Family:
         """The op, or the ops of a family, with the rules that they have so far. From now on the schema is fixed."""
         if self._definition is None:
-            self._definition = define(self._schema(), differentiable=self._differentiable)
+            self._definition = define(self._schema(), self._elementwise, differentiable=self._differentiable)
         return self._definition
 
     def _schema(self) -> Schema:
@@ -273,7 +280,8 @@ class Registration:
         lacks = {
             "no input": not self._inputs,
             "no output": not self._outputs,
-            "no shape function (.shape_fn)": not members or not all(op.has_shape_rule for op in members),
+            "no shape function (.shape_fn, or .elementwise)": not members
+            or not all(op.has_shape_rule for op in members),
             "no kernel (.kernel_creator or .kernel)": not members or not all(op.kernels for op in members),
         }
         return ", ".join(what for what, is_missing in lacks.items() if is_missing)

@@ -84,9 +84,9 @@ def schema_of(kernel: Callable[..., Any], declared: Declaration | None = None) -
     optional = () if declared is None else declared.optional_inputs
     check_defaults(kernel, positional, optional)
     inputs = (starred,) if starred else positional[1:]
-    if declared is not None:
-        declared.check_names(name, inputs, bool(starred))
     defaults = getattr(kernel, "__kwdefaults__", None) or {}
+    if declared is not None:
+        declared.check_names(name, inputs, bool(starred), attributes, defaults)
     ordered = sorted(attributes, key=lambda attribute: attribute in defaults)
     return Schema(
         name, inputs, {attribute: defaults.get(attribute, REQUIRED) for attribute in ordered}, bool(starred),

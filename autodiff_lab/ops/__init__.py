@@ -200,4 +200,4 @@ def attach_operators(operand: type) -> None:
 
 attach_operators(Tensor)
 registry.reserve(composed_functions, "a function of autodiff_lab.ops that is made of ops")
-registry.reserve(globals().keys() - _BINDINGS.keys(), "a name of the module autodiff_lab.ops")
+registry.reserve(globals().keys() - _BINDINGS.keys(), "the module autodiff_lab.ops, where it means something else")
