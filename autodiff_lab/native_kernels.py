@@ -46,7 +46,7 @@ def native_kernel(
         NoCompilerError: there is no compiler on this machine; ``find_compiler()`` tells beforehand.
         CompileError: the compiler refused the source; the text is its message.
 
-    >>> if find_compiler():
+    >>> if ad.find_compiler():
     ...     scale = native_kernel('''
     ...         extern "C" void scale(int64_t y_size, const float* x, float alpha, float* y) {
     ...             for (int64_t i = 0; i < y_size; i++) y[i] = alpha * x[i];

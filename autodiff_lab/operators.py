@@ -76,6 +76,7 @@ class Op:
         if unknown := self.constant_inputs - set(self.inputs):
             raise RegistrationError(f"op {self.name}: constant inputs {sorted(unknown)} are not among {self.inputs}")
         self.kernels: dict[Key, Kernel] = {}
+        self._cpu_kernel: Kernel | None = None  # the one for NumPy arrays of every dtype, once that is known
         self.vjp_rules: dict[str, Rule] = {}
         self.jvp_rules: dict[str, Rule] = {}
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
@@ -179,6 +180,7 @@ class Op:
         def register(kernel: Kernel) -> Kernel:
             self._check_kernel(kernel)
             self.kernels[key] = kernel
+            self._cpu_kernel = None
             self._changed()
             if (tell := events.receiver()) is not None:
                 name, (kind, number) = kernel.__name__, key_texts(key)
@@ -356,6 +358,8 @@ class Op:
         Raises:
             OpError: there is none; the text lists the kernels that there are.
         """
+        if tell is None and device == "cpu" and self._cpu_kernel is not None:
+            return self._cpu_kernel
         dtype = next((operand.dtype for operand in operands if hasattr(operand, "dtype")), None)
         return choose(self.name, self.kernels, device, dtype, tell)
 
@@ -389,6 +393,8 @@ class Op:
         wanted = {need for name in self.inputs for need in self.vjp_needs(name)}
         facts = [f"{name}_{fact}" for name in (*self.inputs, "out") for fact in _FACTS]
         self.saved_names = tuple(name for name in (*self.inputs, "out", *facts) if name in wanted)
+        kernels = self.cpu_kernels()
+        self._cpu_kernel = kernels[None] if kernels.keys() == {None} else None
         source = bindings.complete(self)
         if (tell := events.receiver()) is not None:
             tell(events.BindingGenerated(self.name, bindings.signature(self), self.saved_names, source))
