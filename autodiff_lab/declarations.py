@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-
-class RegistrationError(TypeError):
-    """An op or a rule cannot be registered as it is written; the text names the op, the rule and the next step."""
-
+from .signatures import RegistrationError
 
 _DTYPES = {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 _KINDS = {"float": "f", "int": "iu", "bool": "b"}  # a type that stands for every dtype of some kinds

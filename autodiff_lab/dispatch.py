@@ -9,7 +9,7 @@ import numpy as np
 
 from . import events
 from .bindings import OpError
-from .declarations import RegistrationError
+from .signatures import RegistrationError
 
 Kernel = Callable[..., Any]
 Key = tuple[str, Any]  # kind of device, or "any"; dtype, or None for any

@@ -18,9 +18,8 @@ import numpy as np
 
 from . import bindings
 from .bindings import OpError
-from .declarations import RegistrationError
 from .graph import Source
-from .signatures import REQUIRED, Schema, parameters_of
+from .signatures import REQUIRED, RegistrationError, Schema, parameters_of
 
 if TYPE_CHECKING:
     from .operators import Op

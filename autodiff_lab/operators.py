@@ -11,11 +11,10 @@ import numpy as np
 
 from . import bindings, events
 from .bindings import OpError
-from .declarations import RegistrationError, declaration
 from .dispatch import Kernel, Key, choose, kernel_key, key_texts
 from .families import Family, is_family, member_schemas
 from .graph import Source
-from .signatures import REQUIRED, Schema, parameters_of, place_of, schema_of, source_of
+from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, place_of, schema_of, source_of
 
 Rule = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -72,7 +71,7 @@ class Op:
         self.declared = schema.declared
         self.elementwise = elementwise
         self.constant_inputs = frozenset((*constant_inputs, *(self.declared.constant_inputs if self.declared else ())))
-        self.is_differentiable = differentiable and bool(self.flowing_inputs)
+        self.is_differentiable = differentiable and not self.constant_inputs.issuperset(self.inputs)
         if unknown := self.constant_inputs - set(self.inputs):
             raise RegistrationError(f"op {self.name}: constant inputs {sorted(unknown)} are not among {self.inputs}")
         self.kernels: dict[Key, Kernel] = {}
@@ -708,7 +707,14 @@ def op(
 
 
 def _register(kernel: Kernel, types: str | None, *flags: Any) -> Binding:
-    new = define(schema_of(kernel, None if types is None else declaration(kernel.__name__, types)), *flags)
+    declared = None
+    if types is not None:
+        from .declarations import (
+            declaration,
+        )  # here, because importing it costs 3 ms and the library's own ops have none
+
+        declared = declaration(kernel.__name__, types)
+    new = define(schema_of(kernel, declared), *flags)
     new.kernel("any")(kernel)
     registry.add(new)
     binding: Binding = new.binding

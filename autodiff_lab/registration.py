@@ -13,11 +13,11 @@ from typing import Any
 from . import events
 from .backend import device_of, library_of
 from .bindings import OpError
-from .declarations import Argument, Attribute, Declaration, RegistrationError, argument, attribute
+from .declarations import Argument, Attribute, Declaration, argument, attribute
 from .families import Family
 from .graph import Source
 from .operators import Op, Shape, define, registry
-from .signatures import REQUIRED, Schema
+from .signatures import REQUIRED, RegistrationError, Schema
 
 KEPT_KERNELS = 256  # for each creator; an attribute that changes with every call must not fill the memory
 

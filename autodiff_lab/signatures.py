@@ -8,12 +8,18 @@ import linecache
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .declarations import Declaration, RegistrationError
 from .graph import Source
 
+if TYPE_CHECKING:
+    from .declarations import Declaration
+
 REQUIRED = inspect.Parameter.empty
+
+
+class RegistrationError(TypeError):
+    """An op or a rule cannot be registered as it is written; the text names the op, the rule and the next step."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..bindings import OpError, real_array
-from ..declarations import RegistrationError
 from ..operators import registry
+from ..signatures import RegistrationError
 from .sampling import Call
 
 
