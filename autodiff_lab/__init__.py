@@ -22,7 +22,7 @@ from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_or
 from .graph_export import GraphFormatError
 from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
 from .operators import op, registry
-from .playback import graph_told
+from .playback import dispatch_told, graph_told, registration_told
 from .recording import graph_of, record
 from .reports import Finding, GradcheckReport
 from .reverse_mode import grad, sweep, value_and_grad, vjp
@@ -33,7 +33,7 @@ from .trees import map_leaves
 if TYPE_CHECKING:
     from .compilers import CompileError, NoCompilerError, find_compiler
     from .native_kernels import native_kernel
-    from .registration import KernelContext, ShapeContext, dispatch_told, register_op, registration_told
+    from .registration import KernelContext, ShapeContext, register_op
 
 __version__ = "0.1.0"
 
@@ -51,7 +51,7 @@ __all__ = [
 _LATER = {
     "compilers": ("CompileError", "NoCompilerError", "find_compiler"),
     "native_kernels": ("native_kernel",),
-    "registration": ("KernelContext", "ShapeContext", "dispatch_told", "register_op", "registration_told"),
+    "registration": ("KernelContext", "ShapeContext", "register_op"),
 }
 
 

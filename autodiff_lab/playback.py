@@ -1,14 +1,15 @@
-"""What a run told, read back: the graph of a forward-mode run from its events alone."""
+"""What is told, read back: the graph of a forward-mode run from its events, a registration and a dispatch once more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import events
-from .bindings import dtype_of, shape_of
+from .backend import device_of, library_of
+from .bindings import OpError, dtype_of, shape_of
 from .graph import Graph, Node
-from .operators import registry
+from .operators import Op, registry
 from .tensors import Tensor, next_serial
 
 
@@ -92,3 +93,49 @@ class _FromEvents:
         self.nodes.append(node)
         self._ids[serial] = node.id
         return node.id
+
+
+def registration_told(op: Any) -> list[events.Event]:
+    """How an op is registered, step by step: it is registered again as it is now, outside of the registry, and heard.
+
+    Args:
+        op: an op, or its binding; several ops of one definition are told one after the other.
+
+    >>> import autodiff_lab as ad
+    >>> [type(event).__name__ for event in registration_told(ad.ops.exp)][:3]
+    ['SchemaRegistered', 'RuleRegistered', 'RuleRegistered']
+    """
+    told: list[events.Event] = []
+    with events.switched(receiver=told.append):
+        for member in getattr(op, "op", op).members:
+            member.registered_again()
+    return told
+
+
+def dispatch_told(
+    op: Any, operands: Sequence[Any], attributes: Mapping[str, Any] | None = None, device: str | None = None
+) -> list[events.Event]:
+    """How the kernel for a call is found: each key of the fallback order, and what a kernel creator did. Nothing is run.
+
+    Where none is chosen the call itself raises an ``OpError``.
+
+    Args:
+        op: an op, or its binding.
+        operands: arrays.
+        attributes: as in the call; those with a default may be left out.
+        device: where the operands are thought to lie, such as ``cuda:0``; where they do by default.
+
+    >>> import autodiff_lab as ad
+    >>> [(e.device, e.dtype, e.kernel) for e in dispatch_told(ad.ops.exp, [np.ones(2)])]
+    [('cpu', 'float64', None), ('cpu', 'any', None), ('any', 'float64', None), ('any', 'any', 'exp')]
+    """
+    found: Op = getattr(op, "op", op)
+    place = device or next((device_of(array) for array in operands if hasattr(array, "dtype")), "cpu")
+    told: list[events.Event] = []
+    try:
+        kernel = found.kernel_for(place, operands, told.append)
+    except OpError:
+        return told
+    if hasattr(kernel, "kernel_for") and device is None:  # a kernel creator
+        kernel.kernel_for(library_of(place), operands, {**found.attributes, **(attributes or {})}, told.append)
+    return told

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import events
-from .backend import device_of, library_of
-from .bindings import OpError
+from .backend import device_of
 from .declarations import Argument, Attribute, Declaration, argument, attribute
 from .families import Family
 from .graph import Source
@@ -320,49 +319,3 @@ def register_op(name: str) -> Registration:
     file, line = frame.f_code.co_filename, frame.f_lineno
     place = Source(file, line, function, linecache.getline(file, line).strip())
     return Registration(name, frame.f_globals.get("__name__", ""), place)
-
-
-def registration_told(op: Any) -> list[events.Event]:
-    """How an op is registered, step by step: it is registered again as it is now, outside of the registry, and heard.
-
-    Args:
-        op: an op, or its binding; several ops of one definition are told one after the other.
-
-    >>> import autodiff_lab as ad
-    >>> [type(event).__name__ for event in registration_told(ad.ops.exp)][:3]
-    ['SchemaRegistered', 'RuleRegistered', 'RuleRegistered']
-    """
-    told: list[events.Event] = []
-    with events.switched(receiver=told.append):
-        for member in getattr(op, "op", op).members:
-            member.registered_again()
-    return told
-
-
-def dispatch_told(
-    op: Any, operands: Sequence[Any], attributes: Mapping[str, Any] | None = None, device: str | None = None
-) -> list[events.Event]:
-    """How the kernel for a call is found: each key of the fallback order, and what a kernel creator did. Nothing is run.
-
-    Where none is chosen the call itself raises an ``OpError``.
-
-    Args:
-        op: an op, or its binding.
-        operands: arrays.
-        attributes: as in the call; those with a default may be left out.
-        device: where the operands are thought to lie, such as ``cuda:0``; where they do by default.
-
-    >>> import autodiff_lab as ad
-    >>> [(e.device, e.dtype, e.kernel) for e in dispatch_told(ad.ops.exp, [np.ones(2)])]
-    [('cpu', 'float64', None), ('cpu', 'any', None), ('any', 'float64', None), ('any', 'any', 'exp')]
-    """
-    found: Op = getattr(op, "op", op)
-    place = device or next((device_of(array) for array in operands if hasattr(array, "dtype")), "cpu")
-    told: list[events.Event] = []
-    try:
-        kernel = found.kernel_for(place, operands, told.append)
-    except OpError:
-        return told
-    if isinstance(kernel, KernelCreator) and device is None:
-        kernel.kernel_for(library_of(place), operands, {**found.attributes, **(attributes or {})}, told.append)
-    return told

@@ -241,3 +241,10 @@ def test_samples_of_a_family_reach_the_op_that_they_belong_to() -> None:
         for operands, attributes in op.sample_calls():
             assert op.apply(operands, attributes).shape == (2,)
     assert [len(op.sample_calls()) for op in f.op.members] == [0, 1, 0, 1]
+
+
+def test_a_constant_input_that_the_family_does_not_have_is_refused() -> None:
+    with pytest.raises(ad.RegistrationError, match=r"constant inputs \['z'\] are not among \('x', 'y'\)"):
+
+        @ad.op(types="x: T, y: T? -> out_: T", constant_inputs=("z",))
+        def moved(xp: Any, x: Any, y: Any = None) -> Any: ...
