@@ -9,7 +9,8 @@ import numpy as np
 
 from . import bindings, events
 from .bindings import OpError
-from .dispatch import Kernel, Key, choose, kernel_key, key_texts
+from .dispatch import Kernel as Kernel
+from .dispatch import Key, choose, kernel_key, key_texts
 from .families import Family, is_family, member_schemas
 from .graph import Source
 from .registries import registry as registry

@@ -241,6 +241,11 @@ class Registration:
     # ----------------------------------------------------------------------------------------------------- the op
 
     @property
+    def op(self) -> Op | Family:
+        """The op, as a binding has it too."""
+        return self.definition
+
+    @property
     def definition(self) -> Op | Family:
         """The op, or the ops of a family, with the rules that they have so far. From now on the schema is fixed."""
         if self._definition is None:
