@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Op:
         elementwise: bool = False,
         constant_inputs: Sequence[str] = (),
         differentiable: bool = True,
+        views: str | Sequence[str] = (),
     ) -> None:
         self.schema = schema
         self.name, self.module, self.doc = schema.name, schema.module, schema.doc
@@ -72,6 +73,7 @@ class Op:
         self.elementwise = elementwise
         self.constant_inputs = frozenset((*constant_inputs, *(self.declared.constant_inputs if self.declared else ())))
         self.is_differentiable = differentiable and not self.constant_inputs.issuperset(self.inputs)
+        self.views = frozenset([views] if isinstance(views, str) else views)
         self.kernels: dict[Key, Kernel] = {}
         self._cpu_kernel: Kernel | None = None  # the one for NumPy arrays of every dtype, once that is known
         self.vjp_rules: dict[str, Rule] = {}
@@ -295,6 +297,13 @@ class Op:
         values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
         return rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
 
+    def apply_vjp(self, place: int, g: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
+        """One operand's contribution from the result's cotangent; ``named`` has every operand and ``out``."""
+        name = self.inputs[0 if self.is_variadic else place]
+        values = bindings.rule_values(self, self.vjp_needs(name), named, place, len(named) - 1)
+        wanted = {attribute: attributes[attribute] for attribute in self.vjp_attributes(name)}
+        return self.vjp_rule(name)(g, *values, **wanted)
+
     def fit_tangent(self, tangent: Any, result: Any) -> Any:
         """A tangent in the result's shape and dtype: an operand that was broadcast has a smaller one."""
         if self.elementwise and tangent.shape != result.shape:
@@ -315,6 +324,11 @@ class Op:
         """Run the op on stacks, by its batch rule."""
         assert self._batch_rule is not None
         return self._apply_operand_rule(self._batch_rule, stacks, attributes)
+
+    def operand_rule_name(self, kind: Literal["shape", "dtype"]) -> str:
+        """The name of the function that is the shape or dtype rule."""
+        rule = self._shape_rule if kind == "shape" else self._dtype_rule
+        return getattr(rule, "__name__", "none")
 
     def infer_shape(self, shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
         """The result's shape from the operands' shapes, by the shape rule."""
@@ -541,6 +555,7 @@ def op(
     elementwise: bool = False,
     constant_inputs: Sequence[str] = (),
     differentiable: bool = True,
+    views: str | Sequence[str] = (),
 ) -> Callable[[Kernel], Binding]: ...
 
 
@@ -551,6 +566,7 @@ def op(
     elementwise: bool = False,
     constant_inputs: Sequence[str] = (),
     differentiable: bool = True,
+    views: str | Sequence[str] = (),
 ) -> Any:
     """Register a function as an op and return its binding, the function that users call.
 
@@ -566,6 +582,7 @@ def op(
         elementwise: the op works number by number with broadcasting; this gives it its shape rule.
         constant_inputs: inputs that no gradient flows to, such as a condition or indices.
         differentiable: False for an op whose result carries no gradient, such as a comparison.
+        views: inputs whose memory the result may share, as a slice does; ``opcheck`` reports sharing that is not declared.
 
     Raises:
         RegistrationError: the schema or a rule is not usable; says why.
@@ -584,8 +601,8 @@ def op(
     2.0
     """
     if kernel is None:
-        return lambda later: _register(later, types, elementwise, constant_inputs, differentiable)
-    return _register(kernel, types, elementwise, constant_inputs, differentiable)
+        return lambda later: _register(later, types, elementwise, constant_inputs, differentiable, views)
+    return _register(kernel, types, elementwise, constant_inputs, differentiable, views)
 
 
 def _register(kernel: Kernel, types: str | None, *flags: Any) -> Binding:
@@ -604,16 +621,29 @@ def _register(kernel: Kernel, types: str | None, *flags: Any) -> Binding:
 
 
 def define(
-    schema: Schema, elementwise: bool = False, constant_inputs: Sequence[str] = (), differentiable: bool = True
+    schema: Schema,
+    elementwise: bool = False,
+    constant_inputs: Sequence[str] = (),
+    differentiable: bool = True,
+    views: str | Sequence[str] = (),
 ) -> Op | Family:
     """A new op, or the ops of a family, without kernels and not yet in the registry."""
     registry.admit(schema)
     if unknown := set(constant_inputs) - set(schema.inputs):
         raise RegistrationError(f"op {schema.name}: constant inputs {sorted(unknown)} are not among {schema.inputs}")
+    seen = [views] if isinstance(views, str) else views
+    if unknown := set(seen) - set(schema.inputs):
+        raise RegistrationError(f"op {schema.name}: views of {sorted(unknown)}, which are not among {schema.inputs}")
     if not is_family(schema):
-        return Op(schema, elementwise, constant_inputs, differentiable)
+        return Op(schema, elementwise, constant_inputs, differentiable, seen)
     members = {
-        member: Op(one, elementwise, [name for name in constant_inputs if name in one.inputs], differentiable)
+        member: Op(
+            one,
+            elementwise,
+            [name for name in constant_inputs if name in one.inputs],
+            differentiable,
+            [name for name in seen if name in one.inputs],
+        )
         for member, one in member_schemas(schema).items()
     }
     outputs = tuple(dict.fromkeys(output for output, _ in members))

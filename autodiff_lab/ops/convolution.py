@@ -47,20 +47,21 @@ def conv2d_samples() -> list[Call]:
 def correlate2d(xp: Any, x: Any, w: Any, *, stride: Pair = 1, padding: Pair = 0) -> Any:
     """Each window of the images x times each kernel in w, summed: conv2d without a bias."""
     rows = _window_rows(xp, x, w.shape[2:], stride, padding)
-    product = xp.matmul(rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1]), _kernel_columns(w))
+    product = xp.matmul(_as_rows(rows), _kernel_columns(w))
     return product.reshape(*rows.shape[:3], w.shape[0]).transpose(0, 3, 1, 2)
 
 
 @op
 def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
     """Each number of y times its kernel, added where its window lies in the image: the adjoint of correlate2d in x."""
+    correlate2d_images_shape(y.shape, w.shape, size=size, stride=stride, padding=padding)
     (down, across), (top, left), (kh, kw) = pair(stride, "stride"), pair(padding, "padding"), w.shape[2:]
     if (
         down == across == 1 and top < kh and left < kw
     ):  # windows of y times the kernels turned round: 7 ms instead of 18
         turned = w[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
         return correlate2d(y, turned, padding=(kh - 1 - top, kw - 1 - left))
-    rows = xp.matmul(_channels_last(y).reshape(y.size // max(y.shape[1], 1), y.shape[1]), _kernel_columns(w).T)
+    rows = xp.matmul(_as_rows(_channels_last(y)), _kernel_columns(w).T)
     parts = rows.reshape(y.shape[0], *y.shape[2:], kh, kw, w.shape[1])
     result = xp.zeros((y.shape[0], size[0] + 2 * top, size[1] + 2 * left, w.shape[1]), rows.dtype)
     add_strided_windows(result, parts, (down, across), 1)
@@ -71,10 +72,7 @@ def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1
 def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
     """The sum of all windows of x, each times its number in y: kernels of size ``kernel``, the adjoint of correlate2d in w."""
     rows = _window_rows(xp, x, tuple(kernel), stride, padding)
-    product = xp.matmul(
-        rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1]).T,
-        _channels_last(y).reshape(y.size // max(y.shape[1], 1), y.shape[1]),
-    )
+    product = xp.matmul(_as_rows(rows).T, _as_rows(_channels_last(y)))
     return product.reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)
 
 
@@ -82,9 +80,14 @@ def _channels_last(x: Any) -> Any:
     return x.transpose(0, 2, 3, 1)
 
 
+def _as_rows(x: Any) -> Any:
+    """An array as a matrix: the last axis in each row."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _kernel_columns(w: Any) -> Any:
     """Kernels as columns of a matrix: (kh · kw · channels, outputs)."""
-    return w.transpose(2, 3, 1, 0).reshape(-1, w.shape[0])
+    return _as_rows(w.transpose(2, 3, 1, 0))
 
 
 def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> Any:

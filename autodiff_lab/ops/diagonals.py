@@ -15,7 +15,7 @@ from .sampling import Call, normal
 # ------------------------------------------------------------------------------------------------------------ diagonals
 
 
-@op
+@op(views="x")
 def diagonal(xp: Any, x: Any, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The entries whose indices along two axes differ by ``offset``; they become the last axis.
 
@@ -55,6 +55,7 @@ def diagonal_samples() -> list[Call]:
 @op
 def from_diagonal(xp: Any, x: Any, *, shape: Shape, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Zeros of ``shape`` with x on a diagonal: the adjoint of diagonal."""
+    from_diagonal_shape(x.shape, shape=shape, offset=offset, axis1=axis1, axis2=axis2)
     result = xp.zeros(shape, x.dtype)
     steps = xp.arange(x.shape[-1])
     matrices = xp.moveaxis(result, (axis1, axis2), (-2, -1))
@@ -132,6 +133,7 @@ def tril(xp: Any, x: Any, *, k: int = 0) -> Any:
     array([[1., 0.],
            [3., 4.]])
     """
+    triangle_shape(x.shape)
     return xp.tril(x, k)
 
 
@@ -148,6 +150,7 @@ def tril_jvp(dx: Any, *, k: int) -> Any:
 @op
 def triu(xp: Any, x: Any, *, k: int = 0) -> Any:
     """x with zeros below the k-th diagonal of its last two axes."""
+    triangle_shape(x.shape)
     return xp.triu(x, k)
 
 

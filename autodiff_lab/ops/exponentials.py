@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..cuda_kernels import cuda_expression
-from ..operators import floating_dtype, function_dtype, op
+from ..operators import function_dtype, op
 from .sampling import Call, binary, positive, unary
 
 
@@ -186,7 +186,7 @@ def logaddexp(xp: Any, x: Any, y: Any) -> Any:
 
 
 cuda_expression(logaddexp, "x == y ? x + log(T(2)) : fmax(x, y) + log1p(exp(-fabs(x - y)))")
-logaddexp.dtype_rule(floating_dtype)
+logaddexp.dtype_rule(function_dtype)
 
 
 @logaddexp.vjp("x")

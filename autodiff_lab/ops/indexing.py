@@ -65,6 +65,7 @@ def take_samples() -> list[Call]:
 @op(constant_inputs=("indices",))
 def add_taken(xp: Any, x: Any, indices: Any, *, shape: Shape, axis: int | None = None) -> Any:
     """Zeros of ``shape`` to which x is added where ``indices`` name entries along ``axis``: the adjoint of take."""
+    add_taken_shape(x.shape, np.shape(indices), shape=shape, axis=axis)
     result = xp.zeros(shape, x.dtype)
     if axis is None:
         xp.add.at(result.reshape(-1), indices, x)
@@ -169,6 +170,7 @@ def take_along_axis_samples() -> list[Call]:
 @op(constant_inputs=("indices",))
 def add_along_axis(xp: Any, x: Any, indices: Any, *, shape: Shape, axis: int = -1) -> Any:
     """Zeros of ``shape`` to which x is added at the places that ``indices`` name: the adjoint of take_along_axis."""
+    add_along_axis_shape(x.shape, indices.shape, shape=shape, axis=axis)
     result = xp.zeros(shape, x.dtype)
     places = list(xp.ogrid[tuple(slice(size) for size in shape)])
     places[_place(axis, len(shape))] = indices

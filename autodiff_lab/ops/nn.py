@@ -10,7 +10,7 @@ import numpy as np
 from ..operators import Shape, floating_dtype, function_dtype, op
 from .exponentials import exp
 from .powers import sqrt
-from .reduce import Axis, in_single, mean, reduced_axes, sum, var
+from .reduce import Axis, in_single, mean, not_empty, reduced_axes, reduced_shape, sum, var
 from .sampling import Call, normal
 from .structure import broadcast_to, reshape
 
@@ -24,6 +24,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     >>> ops.softmax([1000.0, 1000.0])
     array([0.5, 0.5])
     """
+    softmax_shape(xp.shape(x), axis=axis)
     weight = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return weight / weight.sum(axis=axis, keepdims=True)
 
@@ -45,6 +46,7 @@ def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     >>> ops.log_softmax([0.0, -1000.0])
     array([    0., -1000.])
     """
+    softmax_shape(xp.shape(x), axis=axis)
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
 
@@ -62,7 +64,7 @@ def log_softmax_jvp(dx: Any, out: Any, *, axis: Axis) -> Any:
 @softmax.shape_rule
 @log_softmax.shape_rule
 def softmax_shape(x: Shape, *, axis: Axis) -> Shape:
-    reduced_axes(axis, len(x))
+    not_empty(x, axis, reduced_shape(x, axis, keepdims=True))
     return x
 
 
@@ -117,6 +119,7 @@ def cross_entropy(xp: Any, logits: Any, classes: Any) -> Any:
     >>> round(float(ops.cross_entropy([[0.0, 0.0], [0.0, 0.0]], [0, 1])), 6)  # two equal chances: log 2
     0.693147
     """
+    cross_entropy_shape(xp.shape(logits), xp.shape(classes))  # else a row would serve several classes, by broadcasting
     picks = _checked_classes(xp.asarray(classes), xp.shape(logits)[-1])
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     picked = xp.take_along_axis(shifted, picks[..., None], axis=-1)[..., 0]
@@ -185,7 +188,12 @@ def standardize(xp: Any, x: Any, *, axis: Axis = -1, eps: float = 1e-5) -> Any:
     return in_single(standardized, x)
 
 
-standardize.shape_rule(softmax_shape)
+@standardize.shape_rule
+def standardize_shape(x: Shape, *, axis: Axis) -> Shape:
+    reduced_axes(axis, len(x))
+    return x
+
+
 standardize.dtype_rule(floating_dtype)
 
 
@@ -220,6 +228,7 @@ def layer_norm(xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axis = -1, eps:
     >>> ops.layer_norm([[1.0, 3.0]], [1.0, 1.0], [0.0, 10.0], eps=0.0)
     array([[-1., 11.]])
     """
+    layer_norm_shape(xp.shape(x), xp.shape(weight), xp.shape(bias), axis=axis)
     axes = reduced_axes(axis, xp.ndim(x))
     scale, shift = (part.reshape(_aligned(part.shape, axes, xp.ndim(x))) for part in (weight, bias))
     return standardize(x, axis, eps) * scale + shift

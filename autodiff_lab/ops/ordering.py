@@ -11,7 +11,7 @@ from .choices import equal, where
 from .composed import composed
 from .elementwise import astype
 from .indexing import take_along_axis
-from .reduce import Axis, reduced_axes, reduced_shape, reduction_samples, spread, sum
+from .reduce import Axis, not_empty, reduced_axes, reduced_shape, reduction_samples, spread, sum
 from .sampling import Call, normal
 from .structure import reshape
 
@@ -37,7 +37,7 @@ def min(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
 @max.shape_rule
 @min.shape_rule
 def extreme_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
-    return _not_empty(x, axis, reduced_shape(x, axis, keepdims))
+    return not_empty(x, axis, reduced_shape(x, axis, keepdims))
 
 
 @max.vjp
@@ -60,13 +60,6 @@ def _ties(x: Any, out: Any, axis: Axis, keepdims: bool) -> tuple[Any, Any]:
     return ties, astype(sum(ties, axis=axis, keepdims=keepdims), dtype=out.dtype)
 
 
-def _not_empty(x: Shape, axis: Axis, result: Shape) -> Shape:
-    """The result's shape, unless there is nothing to choose from."""
-    if 0 in (x[place] for place in reduced_axes(axis, len(x))) and 0 not in result:
-        raise ValueError(f"there is no largest or smallest among no numbers: axis {axis} of the shape {x} is empty")
-    return result
-
-
 def extreme_samples() -> list[Call]:
     ties = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]])
     return [*reduction_samples(), ((ties.astype(np.int64),), {"axis": 1}), ((normal(0, 3),), {"axis": 1})]
@@ -81,24 +74,27 @@ min.samples(extreme_samples)
 @op(differentiable=False)
 def argmax(xp: Any, x: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the largest number along ``axis``, the first where several are equal; None counts through all numbers."""
+    place_shape(xp.shape(x), axis=axis, keepdims=keepdims)
     return xp.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @op(differentiable=False)
 def argmin(xp: Any, x: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the smallest number along ``axis``, the first where several are equal; None counts through all numbers."""
+    place_shape(xp.shape(x), axis=axis, keepdims=keepdims)
     return xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
 @argmax.shape_rule
 @argmin.shape_rule
 def place_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
-    return _not_empty(x, axis, reduced_shape(x, axis, keepdims))
+    return not_empty(x, axis, reduced_shape(x, axis, keepdims))
 
 
 @op(differentiable=False)
 def argsort(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """The indices that sort x along ``axis``; equal numbers keep their order."""
+    argsort_shape(xp.shape(x), axis=axis)
     return xp.argsort(x, axis=axis, kind="stable")
 
 

@@ -22,6 +22,7 @@ def prod(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
     >>> ad.grad(ops.prod)(np.array([2.0, 0.0, 5.0])).tolist()
     [0.0, 10.0, 0.0]
     """
+    reduced_axes(axis, xp.ndim(x))  # NumPy takes axis 0 of a number, which has none
     return xp.prod(x, axis=axis, keepdims=keepdims)
 
 
@@ -91,6 +92,7 @@ def cumsum(xp: Any, x: Any, *, axis: int | None = None) -> Any:
     >>> ops.cumsum([1.0, 2.0, 3.0])
     array([1., 3., 6.])
     """
+    reduced_axes(axis, xp.ndim(x))
     return xp.cumsum(x, axis=axis)
 
 

@@ -251,7 +251,10 @@ def pad(xp: Any, x: Any, *, pad_width: Any, mode: str = "constant", constant_val
 @pad.shape_rule
 def pad_shape(x: Shape, *, pad_width: Any, mode: str) -> Shape:
     _check_mode(mode)
-    return tuple(before + size + after for size, (before, after) in zip(x, _widths(pad_width, len(x)), strict=True))
+    widths = _widths(pad_width, len(x))
+    if mode != "constant" and any(size == 0 and width != (0, 0) for size, width in zip(x, widths, strict=True)):
+        raise ValueError(f"mode {mode!r} copies entries, but an axis of the shape {x} has none; use mode='constant'")
+    return tuple(before + size + after for size, (before, after) in zip(x, widths, strict=True))
 
 
 @pad.vjp

@@ -40,6 +40,13 @@ def reduced_shape(x: Shape, axis: Axis, keepdims: bool) -> Shape:
     return tuple(size for place, size in enumerate(x) if place not in axes)
 
 
+def not_empty(x: Shape, axis: Axis, result: Shape) -> Shape:
+    """The shape of a result that needs the largest or smallest number, unless there is nothing to choose from."""
+    if 0 in (x[place] for place in reduced_axes(axis, len(x))) and 0 not in result:
+        raise ValueError(f"there is no largest or smallest among no numbers: axis {axis} of the shape {x} is empty")
+    return result
+
+
 def after_batch_axis(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes that ``axis`` means for each member of a stack of ``ndim`` axes, counted in the stack."""
     return tuple(place + 1 for place in reduced_axes(axis, ndim - 1))
@@ -248,7 +255,7 @@ def logsumexp(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> 
 
 @logsumexp.shape_rule
 def logsumexp_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
-    return reduced_shape(x, axis, keepdims)
+    return not_empty(x, axis, reduced_shape(x, axis, keepdims))
 
 
 logsumexp.dtype_rule(function_dtype)

@@ -64,7 +64,7 @@ def add_strided_windows(result: Any, parts: Any, steps: tuple[int, int], axis: i
 # -------------------------------------------------------------------------------------------------------------- windows
 
 
-@op
+@op(views="x")
 def windows(xp: Any, x: Any, *, kernel: Pair, stride: Pair = 1) -> Any:
     """All windows of size ``kernel`` over the last two axes of x, ``stride`` apart: (…, H, W) → (…, rows, columns, kh, kw)."""
     return strided_windows(xp, x, pair(kernel, "kernel"), pair(stride, "stride"), x.ndim - 2)
@@ -98,6 +98,7 @@ def windows_samples() -> list[Call]:
 @op
 def add_windows(xp: Any, x: Any, *, size: Shape, stride: Pair = 1) -> Any:
     """Images of ``size`` to which windows are added where they overlap: the adjoint of windows."""
+    add_windows_shape(x.shape, size=size, stride=stride)
     result = xp.zeros((*x.shape[:-4], *size), x.dtype)
     add_strided_windows(result, x, pair(stride, "stride"), x.ndim - 4)
     return result

@@ -13,7 +13,7 @@ from .sampling import Call, normal
 # ------------------------------------------------------------------------------------------------------------- reshape
 
 
-@op
+@op(views="x")
 def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
     """The same numbers, in order, in another shape; one size may be −1."""
     return x.reshape(shape)
@@ -55,7 +55,7 @@ def reshape_samples() -> list[Call]:
 # ----------------------------------------------------------------------------------------------------------- transpose
 
 
-@op
+@op(views="x")
 def transpose(xp: Any, x: Any, *, axes: tuple[int, ...] | None = None) -> Any:
     """The axes in another order; reversed where none is given."""
     return x.transpose(axes)
@@ -102,7 +102,7 @@ def transpose_samples() -> list[Call]:
 _SMALL = 4096  # numbers: up to here filling an array is as fast as making a view
 
 
-@op
+@op(views="x")
 def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x repeated along new axes and axes of size 1, to a larger shape."""
     if x.ndim == 0 and isinstance(shape, tuple) and math.prod(shape) <= _SMALL:
@@ -196,7 +196,7 @@ def _broadcasts(small: Shape, large: Shape) -> bool:
 # ----------------------------------------------------------------------------------------------- indexing and its adjoint
 
 
-@op
+@op(views="x")
 def getitem(xp: Any, x: Any, *, index: Any) -> Any:
     """x[index], with any index that NumPy takes. The gradients of a number that is taken several times add up."""
     return x[index]
