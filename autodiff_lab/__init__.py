@@ -32,24 +32,30 @@ from .trees import map_leaves
 
 if TYPE_CHECKING:
     from .compilers import CompileError, NoCompilerError, find_compiler
+    from .faulty_ops import find_faulty_op
     from .native_kernels import native_kernel
+    from .operator_checks import opcheck
+    from .operator_reports import FaultFound, FaultyOpReport, OpcheckReport, OpTest
     from .registration import KernelContext, ShapeContext, register_op
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnomalyError", "CompileError", "Finding", "GradcheckReport", "Graph", "GraphFormatError", "JacobianCost",
-    "KernelContext", "NoCompilerError", "Node", "OpError", "RegistrationError", "ShapeContext", "Tensor",
-    "anomaly_mode", "cuda_expression", "cuda_source", "depth_first_order", "devices", "dispatch_told", "events",
-    "find_compiler", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order",
-    "jacobian", "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad",
-    "op", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "AnomalyError", "CompileError", "FaultFound", "FaultyOpReport", "Finding", "GradcheckReport", "Graph",
+    "GraphFormatError", "JacobianCost", "KernelContext", "NoCompilerError", "Node", "OpError", "OpTest",
+    "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "anomaly_mode", "cuda_expression",
+    "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "find_compiler", "find_faulty_op",
+    "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order", "jacobian",
+    "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad", "op",
+    "opcheck", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad",
+    "vjp",
 ]  # fmt: skip
 
-
 _LATER = {  # what few programs need is loaded when it is asked for: 130 ms instead of 150 for the import
-    "CompileError": "compilers", "KernelContext": "registration", "NoCompilerError": "compilers",
-    "ShapeContext": "registration", "find_compiler": "compilers", "native_kernel": "native_kernels",
+    "CompileError": "compilers", "FaultFound": "operator_reports", "FaultyOpReport": "operator_reports",
+    "KernelContext": "registration", "NoCompilerError": "compilers", "OpTest": "operator_reports",
+    "OpcheckReport": "operator_reports", "ShapeContext": "registration", "find_compiler": "compilers",
+    "find_faulty_op": "faulty_ops", "native_kernel": "native_kernels", "opcheck": "operator_checks",
     "register_op": "registration",
 }  # fmt: skip
 

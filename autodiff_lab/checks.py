@@ -68,11 +68,19 @@ def gradcheck(
     if grad is not None and order == 2:
         raise ValueError("gradcheck: order=2 checks the rules of f's ops; leave grad out")
     arguments = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    with np.errstate(all="ignore"):
+        return judged(CheckedFunction(f, arguments, grad), order, entries, seed)
+
+
+def judged(
+    checked: CheckedFunction, order: int = 1, entries: int = 100, seed: int = 0, cotangent: np.ndarray | None = None
+) -> GradcheckReport:
+    """What ``gradcheck`` says of a checked function; ``cotangent``, a row of numbers, is tried beside the random ones."""
     rng = np.random.default_rng(seed)
     with np.errstate(all="ignore"):  # what is not finite is told by the report
-        checked = CheckedFunction(f, arguments, grad)
         cotangents = _cotangents(checked, rng)
-        first = _judged(checked, cotangents, entries, rng)
+        given = cotangents if cotangent is None else np.vstack([cotangents, cotangent])
+        first = _judged(checked, given, entries, rng)
         if order == 1 or not first.ok:
             return first
         gradient = second_order(checked, cotangents)
@@ -158,6 +166,7 @@ class _Input:
         self.name, self.value = checked.names[place], checked.point[place]
         self.size = self.value.size
         self.estimates: list[np.ndarray] = []  # one for each direction so far, a number per cotangent
+        self.along: list[np.ndarray] = []  # the same by the gradients that are checked
         self.eps = float(np.finfo(checked.dtype).eps)
         self.tolerance = TOLERANCES.get(checked.dtype.name, TOLERANCES["float64"])
         magnitudes = np.abs(np.concatenate([np.zeros(0), *(p.astype(np.float64).ravel() for p in checked.parts)]))
@@ -168,22 +177,25 @@ class _Input:
 
     def findings(self, indices: np.ndarray, rng: np.random.Generator) -> Iterator[Finding]:
         """What does not agree, each entry once."""
+        scales = np.where(np.isfinite(self.value), np.maximum(1.0, np.abs(self.value)), 1.0)
         for flat in indices:
             index = tuple(map(int, np.unravel_index(flat, self.value.shape)))
             direction = np.zeros(self.value.shape)
             direction[index] = 1.0
-            yield from self._along(index, direction, max(1.0, abs(float(self.value[index]))))
+            yield from self._along(index, direction, float(scales[index]))
         if len(indices) < self.size:
-            direction = rng.choice([-1.0, 1.0], self.value.shape) * rng.uniform(0.5, 1.0, self.value.shape)
-            yield from self._along(None, direction, max(1.0, float(np.abs(self.value).max())))
+            # each entry moves in its own scale, so that a mask of -1e9 among small numbers does not make all steps too large
+            direction = rng.choice([-1.0, 1.0], self.value.shape) * rng.uniform(0.5, 1.0, self.value.shape) * scales
+            yield from self._along(None, direction, 1.0)
 
     def _along(self, index: tuple[int, ...] | None, direction: np.ndarray, scale: float) -> Iterator[Finding]:
         """The first finding among all cotangents along one direction."""
         step = scale * self.eps ** (1 / 3)  # where bending and rounding are about equally wrong
         estimates = central(self._curve(direction), step)
         self.estimates.append(estimates)
+        self.along.append(np.array([np.sum(gradient * direction) for gradient in self.gradients]))
         for row, estimate in enumerate(estimates):
-            got = float(np.sum(self.gradients[row] * direction))
+            got = float(self.along[-1][row])
             if not self._agrees_at_once(row, got, float(estimate), self.rounding[row] / step):
                 finding = self._judge(_Entry(index, direction, scale, got, row))
                 if finding is not None:
@@ -269,11 +281,9 @@ class _Input:
                 return
 
     def explanations(self, indices: np.ndarray) -> list[str]:
-        """What the entries that are checked one by one have in common."""
-        got = self.gradients.reshape(len(self.cotangents), -1)[:, indices]
+        """What the entries have in common, and the sum along a random direction with them."""
         sizes = {f"the number of entries of {self.name}": self.size}
         sizes |= {f"the size of axis {axis} of {self.name}": size for axis, size in enumerate(self.value.shape)}
         sizes["the number of entries of the result"] = self.cotangents.shape[1]
-        expected = np.stack(self.estimates[: len(indices)], axis=1)
         shape = self.value.shape if len(indices) == self.size else ()
-        return list(explained(self.name, got, expected, sizes, shape))
+        return list(explained(self.name, np.stack(self.along, axis=1), np.stack(self.estimates, axis=1), sizes, shape))

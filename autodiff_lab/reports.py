@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,12 +86,10 @@ class GradcheckReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(_row("td", finding.cells) for finding in self._deciding()[:SHOWN])
-        table = f"<table>{_row('th', ('entry', 'got', 'expected', 'relative error'))}{rows}</table>" if rows else ""
+        rows = "".join(row("td", finding.cells) for finding in self._deciding()[:SHOWN])
+        table = f"<table>{row('th', ('entry', 'got', 'expected', 'relative error'))}{rows}</table>" if rows else ""
         texts = [*self._more(), *self._reasons(), *self.explanations, self._coverage()]
-        said = "".join(f"<p style='margin:.4em 0'>{_escaped(text)}</p>" for text in texts)
-        style = f"border-left:4px solid {HEADINGS[self.verdict][1]};padding:.3em .9em;max-width:46em;line-height:1.45"
-        return f"<div role='status' style='{style}'><strong>{_escaped(self._heading())}</strong>{table}{said}</div>"
+        return card(HEADINGS[self.verdict][1], self._heading(), table, texts)
 
     def _heading(self) -> str:
         return HEADINGS[self.verdict][0].format(name=self.name) + (", second derivatives" if self.order == 2 else "")
@@ -125,7 +124,15 @@ class GradcheckReport:
         return f"Checked by central differences with random cotangents: {', '.join(parts)}."
 
 
-def _row(tag: str, cells: tuple[str, ...]) -> str:
+def card(colour: str, heading: str, table: str, texts: Iterable[str]) -> str:
+    """A report in HTML: a heading, a table and sentences, with a coloured edge."""
+    said = "".join(f"<p style='margin:.4em 0'>{_escaped(text)}</p>" for text in texts)
+    style = f"border-left:4px solid {colour};padding:.3em .9em;max-width:60em;line-height:1.45"
+    return f"<div role='status' style='{style}'><strong>{_escaped(heading)}</strong>{table}{said}</div>"
+
+
+def row(tag: str, cells: tuple[str, ...]) -> str:
+    """A row of a report's table, of ``td`` or ``th``."""
     return "<tr>" + "".join(f"<{tag} style='text-align:left'>{_escaped(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 

@@ -492,3 +492,10 @@ def test_a_kink_is_seen_with_the_slopes_on_both_sides(left: float, right: float,
     found = slope(lambda t: kink(x + t))
     assert found.has_kink and found.left == pytest.approx(left, rel=1e-3, abs=1e-3)
     assert found.right == pytest.approx(right, rel=1e-3, abs=1e-3)
+
+
+def test_a_mask_of_huge_numbers_does_not_spoil_the_random_direction() -> None:
+    for masked in (-1e9, -math.inf):
+        scores = np.where(np.tri(12) > 0, normal(12, 12), masked)
+        report = ad.gradcheck(lambda x: ops.softmax(x)[:, :3], scores, entries=4)
+        assert report.ok, str(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +20,7 @@ class Wrong:
 
     mistake: str
     register: Callable[[], Any]
-    refused: Literal["when registered", "at the first call"]
+    refused: Literal["when registered", "at the first call", "by opcheck"]
     message: str
 
 
@@ -146,6 +147,62 @@ def a_kernel_for_another_dtype_only() -> Any:
     return op.kernel(lambda xp, x: x + x, device="cpu", dtype="float32")(np.ones(2))
 
 
+def a_shape_rule_that_loses_an_axis() -> Any:
+    op = doubled()
+    op.shape_rule(lambda x: x[1:])
+    return op
+
+
+def a_dtype_rule_that_forgets_an_operand() -> Any:
+    @ad.op(elementwise=True)
+    def plus(xp: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    plus.dtype_rule(lambda x, y: x)
+    plus.samples(lambda: [((np.ones(2), np.ones(2)), {})])
+    return plus
+
+
+def a_kernel_that_writes_into_its_argument() -> Any:
+    @ad.op(elementwise=True)
+    def doubled_in_place(xp: Any, x: Any) -> Any:
+        x *= 2.0
+        return x.copy()
+
+    return doubled_in_place
+
+
+def a_result_that_is_the_argument() -> Any:
+    @ad.op(elementwise=True)
+    def same(xp: Any, x: Any) -> Any:
+        return x
+
+    return same
+
+
+def a_gradient_with_a_lost_sign() -> Any:
+    op = doubled()
+    op.vjp(lambda g: -2.0 * g)
+    return op
+
+
+def a_rule_for_one_of_two_inputs() -> Any:
+    @ad.op(elementwise=True)
+    def plus(xp: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    plus.vjp("x")(lambda g: g)
+    return plus
+
+
+def a_kernel_with_hidden_randomness() -> Any:
+    @ad.op(elementwise=True)
+    def noisy(xp: Any, x: Any) -> Any:
+        return x + np.random.default_rng().standard_normal(np.shape(x))
+
+    return noisy
+
+
 WRONG = [
     Wrong("a rule reads a value that the op does not have", a_rule_that_names_something_the_op_does_not_have,
           "when registered", r"vjp rule doubled_vjp: no value 'y' to save; a rule may name x, out"),
@@ -189,6 +246,20 @@ WRONG = [
           "at the first call", r"op Doubled is not registered yet, it has no kernel \(.kernel_creator or .kernel\)"),
     Wrong("no kernel for the dtype", a_kernel_for_another_dtype_only,
           "at the first call", r"no kernel for cpu and float64; it has, by device and dtype: <lambda> for cpu and float32"),
+    Wrong("a shape rule loses an axis", a_shape_rule_that_loses_an_axis,
+          "by opcheck", r"<lambda> says \(\) for \(2,\), the kernel gives shape \(2,\)"),
+    Wrong("a dtype rule forgets an operand", a_dtype_rule_that_forgets_an_operand,
+          "by opcheck", "<lambda> says float32 for float32 and float64, the kernel gives float64"),
+    Wrong("a kernel writes into its argument", a_kernel_that_writes_into_its_argument,
+          "by opcheck", "the kernel doubled_in_place changes its argument x in place"),
+    Wrong("the result is the argument", a_result_that_is_the_argument,
+          "by opcheck", "output 0 shares memory with argument x: give a copy"),
+    Wrong("a gradient has lost its sign", a_gradient_with_a_lost_sign,
+          "by opcheck", "<lambda> is wrong: at x it gives .* −1 times what it should be"),
+    Wrong("one of two inputs has no gradient", a_rule_for_one_of_two_inputs,
+          "by opcheck", r'no VJP rule for y: add @plus.vjp\("y"\), or name it in constant_inputs'),
+    Wrong("a kernel is random", a_kernel_with_hidden_randomness,
+          "by opcheck", "two calls with the same arguments give two results"),
 ]  # fmt: skip
 ERRORS = {
     "when registered": ad.RegistrationError,
@@ -198,6 +269,10 @@ ERRORS = {
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.mistake)
 def test_a_wrong_registration_is_refused_with_its_reason(wrong: Wrong) -> None:
+    if wrong.refused == "by opcheck":
+        report = ad.opcheck(wrong.register())
+        assert not report.ok and re.search(wrong.message, report.failed[0].reason), str(report)
+        return
     with pytest.raises(ERRORS[wrong.refused], match=wrong.message):
         wrong.register()
 

@@ -1,0 +1,393 @@
+"""The laws that opcheck holds an op to. Each looks at one call and says what is wrong with it, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import backend
+from .checked_functions import CheckedFunction
+from .checks import judged
+from .forward_mode import push_forward
+from .op_calls import OpCall
+from .operators import Op
+from .recording import record
+from .reverse_mode import value_and_grad, vjp
+from .sample_grids import dtype_grid, layouts, outcome, refuses_the_numbers, shape_grid
+from .trees import flatten
+
+Judge = Callable[[OpCall], str | None]
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law: its name, how a call is judged, and on which calls."""
+
+    name: str
+    judge: Judge
+    calls: Callable[[Sequence[OpCall]], Sequence[OpCall]]
+    not_for: Callable[[Op], str]  # why the law does not apply to an op, or ""
+    needs: tuple[str, ...]  # laws without which this one says nothing
+
+
+LAWS: list[Law] = []
+
+
+def law(
+    name: str,
+    calls: Callable[[Sequence[OpCall]], Sequence[OpCall]] = lambda samples: samples,
+    not_for: Callable[[Op], str] = lambda op: "",
+    needs: Sequence[str] = (),
+) -> Callable[[Judge], Judge]:
+    """Register a law."""
+
+    def register(judge: Judge) -> Judge:
+        LAWS.append(Law(name, judge, calls, not_for, tuple(needs)))
+        return judge
+
+    return register
+
+
+# ------------------------------------------------------------------------------------------------------------- the kernel
+
+
+@law("schema")
+def takes_and_gives_what_the_schema_says(call: OpCall) -> str | None:
+    """The sample fits the op, the kernel gives one array, and every input that gradients flow to has a VJP rule."""
+    op = call.op
+    if not op.is_variadic and len(call.operands) != len(op.inputs):
+        return f"the sample has {len(call.operands)} operands, but {op.name} takes {', '.join(op.inputs)}"
+    if unknown := set(call.given) - set(op.attributes):
+        return f"the sample gives {sorted(unknown)}, but the attributes of {op.name} are: {', '.join(op.attributes) or 'none'}"
+    if missing := [name for name in op.attributes if name not in call.attributes]:
+        return f"the sample leaves out {', '.join(missing)}, which {op.name} needs"
+    kernel = op.kernel_for("cpu", call.operands)
+    result = kernel(np, *call.fresh(), **call.attributes)
+    if not isinstance(result, (np.ndarray, np.generic, bool, int, float)):
+        return f"the kernel {kernel.__name__} gives a {type(result).__name__}; an op gives one array"
+    without = [name for name in op.flowing_inputs if name not in op.vjp_rules]
+    if op.is_differentiable and op.vjp_rules and without:
+        return (
+            f'no VJP rule for {", ".join(without)}: add @{op.name}.vjp("{without[0]}"), or name it in constant_inputs'
+        )
+    return None
+
+
+@law("arguments unchanged", layouts, needs=["schema"])
+def leaves_its_arguments_unchanged(call: OpCall) -> str | None:
+    """Kernel and gradient rules write into nothing that they were given."""
+    operands = call.fresh()
+    result = np.asarray(call.run(operands))
+    if changed := _changed(call.operands, operands, call.names):
+        return f"the kernel {call.op.kernel_for('cpu', operands).__name__} {_writes_into(changed)}"
+    if not call.moving:
+        return None
+    named = dict(zip(call.names, call.fresh(), strict=True)) | {"out": np.array(result)}
+    for kind, rules in (("g", call.op.vjp_rules), ("d", call.op.jvp_rules)):
+        for place in call.moving:
+            name = call.names[place]
+            if name.partition("[")[0] in rules and (changed := _changed_by_rule(call, kind, place, named)):
+                return f"{call.rule(place, 'vjp' if kind == 'g' else 'jvp')} {_writes_into(changed)}"
+    return None
+
+
+def _changed_by_rule(call: OpCall, kind: str, place: int, named: dict[str, Any]) -> str:
+    """Which of its arguments a gradient rule changes."""
+    before = {name: np.array(value) for name, value in named.items()}
+    of = named["out"] if kind == "g" else named[call.names[place]]
+    sent = np.ones_like(of)
+    apply = call.op.apply_vjp if kind == "g" else call.op.apply_jvp
+    apply(place, sent, named, call.attributes)
+    given = {"g" if kind == "g" else f"d{call.names[place]}": (np.ones_like(of), sent)}
+    given |= {name: (before[name], value) for name, value in named.items()}
+    olds, news = zip(*given.values(), strict=True)
+    return _changed(olds, news, list(given))
+
+
+def _changed(before: Sequence[Any], after: Sequence[Any], names: Sequence[str]) -> str:
+    """The first name whose array has other numbers now."""
+    for old, new, name in zip(before, after, names, strict=True):
+        if isinstance(new, np.ndarray) and not _same(np.asarray(old), new):
+            return name
+    return ""
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def _writes_into(name: str) -> str:
+    return f"changes its argument {name} in place; others may hold that array: compute a new one ({name} = {name} + 1, not +=)"
+
+
+@law("memory", layouts, needs=["schema"])
+def shares_memory_only_as_declared(call: OpCall) -> str | None:
+    """The result lies in memory of its own, or in that of an input that the op declares; two calls never share."""
+    operands = call.fresh()
+    result, again = call.run(operands), call.run()
+    for operand, name in zip(operands, call.names, strict=True):
+        base = name.partition("[")[0]
+        if isinstance(operand, np.ndarray) and base not in call.op.views and _overlap(result, operand):
+            advice = f'give a copy ({base}.copy()), or declare it: @op(views="{base}")'
+            return f"output 0 shares memory with argument {name}: {advice}"
+    if _overlap(result, again):
+        return "output 0 is the same array in every call, so a later call changes an earlier result: make a new one each time"
+    return None
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other)
+
+
+@law("determinism", needs=["schema"])
+def gives_the_same_every_time(call: OpCall) -> str | None:
+    """Two calls give the same numbers, bit by bit."""
+    once, again = np.asarray(call.run()), np.asarray(call.run())
+    if not _same(once, again):
+        return "two calls with the same arguments give two results: take randomness from an attribute such as seed"
+    return None
+
+
+def _others(op: Op) -> list[tuple[str, Any, Callable[..., Any], str]]:
+    """The kernels beside the first that this machine can run: kind of device, dtype, kernel, device."""
+    rest = list(op.kernels.items())[1:]
+    found = [(kind, dtype, kernel, _device(kind)) for (kind, dtype), kernel in rest]
+    return [(kind, dtype, kernel, device) for kind, dtype, kernel, device in found if device is not None]
+
+
+def _device(kind: str) -> str | None:
+    """A device of this machine that a kind of kernel runs on."""
+    if kind in ("any", "cpu"):
+        return "cpu"
+    known = [line.partition(": ")[0] for line in backend.devices()]
+    return next((name for name in known if name.startswith(f"{kind}:")), None)
+
+
+def _only_one_kernel(op: Op) -> str:
+    if len(op.kernels) == 1:
+        return "one kernel serves every device"
+    kinds = ", ".join(sorted({kind for kind, _ in list(op.kernels)[1:]}))
+    return "" if _others(op) else f"this machine has no device for its kernels for {kinds}"
+
+
+def _for_other_kernels(calls: Sequence[OpCall]) -> list[OpCall]:
+    """The calls that another kernel is for, by the dtype of the first operand."""
+    return [call for call in calls if any(_is_for(call, dtype) for _, dtype, _, _ in _others(call.op))]
+
+
+def _is_for(call: OpCall, dtype: Any) -> bool:
+    return dtype is None or (len(call.operands) > 0 and getattr(call.operands[0], "dtype", None) == dtype)
+
+
+@law("kernels agree", _for_other_kernels, _only_one_kernel, ["schema", "arguments unchanged", "determinism"])
+def every_kernel_gives_the_reference_numbers(call: OpCall) -> str | None:
+    """Every kernel that this machine can run gives what the first one gives."""
+    reference = next(iter(call.op.kernels.values()))
+    expected = np.asarray(reference(np, *call.fresh(), **call.attributes))
+    for kind, dtype, kernel, device in _others(call.op):
+        if not _is_for(call, dtype):
+            continue
+        moved = [backend.asarray(o, device=device) if isinstance(o, np.ndarray) else o for o in call.fresh()]
+        where = f"the kernel {kernel.__name__} for {kind}{'' if dtype is None else f' and {dtype}'}"
+        try:
+            got = backend.to_numpy(kernel(backend.library_of(device), *moved, **call.attributes))
+        except Exception as error:
+            return f"{where} stops with {type(error).__name__}: {error}"
+        if problem := _unlike(got, expected):
+            return f"{where} {problem} of the reference kernel {reference.__name__}"
+    return None
+
+
+def _unlike(got: np.ndarray, expected: np.ndarray) -> str:
+    for fact in ("shape", "dtype"):
+        if getattr(got, fact) != getattr(expected, fact):
+            return f"gives {fact} {getattr(got, fact)}, not the {getattr(expected, fact)}"
+    tolerance = float(np.finfo(expected.dtype).eps) ** 0.75 if expected.dtype.kind == "f" else 0.0
+    scale = float(np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0)) if tolerance else 0.0
+    far = ~np.isclose(got, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+    if not far.any():
+        return ""
+    return f"gives {got[far].flat[0]:.6g}, not the {expected[far].flat[0]:.6g}"
+
+
+# ---------------------------------------------------------------------------------------------------- shape and dtype rule
+
+
+@law("shape rule", lambda calls: shape_grid(layouts(calls)), needs=["schema"])
+def shape_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
+    """Shape rule and kernel agree on the shape, and on what they refuse."""
+    rule, found = call.op.operand_rule_name("shape"), outcome(call)
+    shapes = [np.shape(operand) for operand in call.operands]
+    listed = " and ".join(map(str, shapes))
+    try:
+        said = call.op.infer_shape(shapes, call.attributes)
+    except (TypeError, ValueError, IndexError) as error:
+        if isinstance(found, np.ndarray):
+            return f"{rule} refuses {listed} ({error}), but the kernel gives shape {found.shape}: both must refuse, or neither"
+        return None
+    if isinstance(found, np.ndarray):
+        return None if said == found.shape else f"{rule} says {said} for {listed}, the kernel gives shape {found.shape}"
+    if refuses_the_numbers(call):
+        return None
+    return f"{rule} says {said} for {listed}, but the kernel refuses them ({found}): raise a ValueError in {rule} too"
+
+
+@law("dtype rule", dtype_grid, needs=["schema"])
+def dtype_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
+    """Dtype rule and kernel agree on the dtype, wherever the kernel runs."""
+    found = outcome(call)
+    if not isinstance(found, np.ndarray):
+        return None
+    dtypes = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in call.operands]
+    rule = call.op.operand_rule_name("dtype")
+    seen = " and ".join(str(d) if isinstance(d, np.dtype) else f"a Python {type(d).__name__}" for d in dtypes)
+    try:
+        said = call.op.infer_dtype(dtypes, call.attributes)
+    except TypeError as error:
+        return f"{rule} refuses {seen} ({error}), but the kernel gives {found.dtype}: both must refuse, or neither"
+    if said == found.dtype:
+        return None
+    advice = f"correct the kernel, or add @{call.op.name}.dtype_rule"
+    return f"{rule} says {said} for {seen}, the kernel gives {found.dtype}: {advice}"
+
+
+# ---------------------------------------------------------------------------------------------------------- gradient rules
+
+
+def _has_no(kind: str) -> Callable[[Op], str]:
+    def reason(op: Op) -> str:
+        if not op.is_differentiable:
+            return "no gradient: the op is registered with differentiable=False"
+        if not (op.vjp_rules if kind == "vjp" else op.jvp_rules):
+            return f"no gradient: the op has no {kind} rule; add one with @{op.name}.{kind}"
+        return ""
+
+    return reason
+
+
+SOUND = ("schema", "arguments unchanged", "determinism", "kernels agree", "shape rule")
+
+
+def _floating(calls: Sequence[OpCall]) -> list[OpCall]:
+    """The calls through which a gradient flows."""
+    return [call for call in calls if call.moving and kind_of_result(call) == "f"]
+
+
+def kind_of_result(call: OpCall) -> str:
+    """The kind of dtype that a call gives: ``f`` for floating."""
+    found = outcome(call)
+    return str(found.dtype.kind) if isinstance(found, np.ndarray) else ""
+
+
+def _with_jvp(calls: Sequence[OpCall]) -> list[OpCall]:
+    return [call for call in _floating(calls) if call.has_rules("jvp")]
+
+
+@law("gradient shapes", _floating, _has_no("vjp"), SOUND)
+def gradients_have_shape_and_dtype_of_their_operand(call: OpCall) -> str | None:
+    """Each contribution has the shape and the dtype of the operand that it is for."""
+    found = call.misfit()
+    return None if found is None else found[1]
+
+
+@law("rules need no numbers", _floating, _has_no("vjp"), (*SOUND, "gradient shapes"))
+def rules_run_on_symbols_and_hold_for_other_numbers(call: OpCall) -> str | None:
+    """The joint graph is recorded on symbols, and gives the right gradient for other numbers of the same shape."""
+    places = tuple(range(len(call.moving)))
+
+    def loss(*values: Any) -> Any:
+        result = call.of_moving(*values)
+        return (result * result).sum()
+
+    values = call.moving_values()
+    both = value_and_grad(loss, places)
+    graph = record(both, *values)
+    other = [np.asarray(np.flip(value) * 0.95, value.dtype) for value in values]
+    recorded, eager = flatten(graph(*other))[0], flatten(both(*other))[0]
+    names = ["the result", *(call.rule(place) for place in call.moving)]
+    for got, expected, name in zip(recorded, eager, names, strict=True):
+        if problem := _unlike(np.asarray(got), np.asarray(expected)):
+            return (
+                f"{name}: the recorded graph {problem} of a call with the same numbers, so a rule keeps a value of an earlier "
+                "call; let it name what it needs as a parameter"
+            )
+    return None
+
+
+@law("JVP rule", _with_jvp, _has_no("jvp"), SOUND)
+def jvp_agrees_with_differences(call: OpCall) -> str | None:
+    """Each number that comes out of the JVP rules is a central difference."""
+    checked = call.checked()
+    checked.pull = lambda values, cotangents: _pulled_by_columns(checked, values, cotangents)
+    return call.complaint(judged(checked, entries=6), "jvp")
+
+
+def _of_moving(checked: CheckedFunction) -> Callable[..., Any]:
+    """A checked function, as a function of what is checked alone."""
+    return lambda *moving: checked.f(*checked.arguments(moving))
+
+
+def _pulled_by_columns(
+    checked: CheckedFunction, values: Sequence[np.ndarray], cotangents: np.ndarray
+) -> list[list[np.ndarray]]:
+    """⟨c, J⟩ for each cotangent c, where forward mode gives J column by column."""
+    sizes = [value.size for value in values]
+    total = sum(sizes)
+    basis = np.eye(total)
+    ends = np.cumsum([0, *sizes])
+    tangents = [
+        tuple(row[start:end].reshape(value.shape).astype(value.dtype) for row in basis)
+        for start, end, value in zip(ends, ends[1:], values, strict=False)
+    ]
+    outputs, pushed, _ = push_forward(_of_moving(checked), list(values), flatten(tuple(values))[1], tangents)
+    columns = [np.asarray(tangent, np.float64).ravel() for tangent in pushed[0]]
+    matrix = np.stack(columns, axis=1) if columns else np.zeros((np.size(outputs[0]), 0))
+    rows = cotangents @ matrix
+    return [
+        [row[start:end].reshape(value.shape) for start, end, value in zip(ends, ends[1:], values, strict=False)]
+        for row in rows
+    ]
+
+
+@law("VJP rule", _floating, _has_no("vjp"), (*SOUND, "gradient shapes"))
+def vjp_agrees_with_differences(call: OpCall) -> str | None:
+    """Each number that comes out of the VJP rules is a central difference, for random cotangents."""
+    return call.complaint(call.judged())
+
+
+@law(
+    "adjoint",
+    _with_jvp,
+    lambda op: _has_no("vjp")(op) or _has_no("jvp")(op),
+    (*SOUND, "gradient shapes", "JVP rule", "VJP rule"),
+)
+def vjp_is_the_adjoint_of_jvp(call: OpCall) -> str | None:
+    """⟨g, JVP(t)⟩ = ⟨VJP(g), t⟩, input by input."""
+    checked = call.checked()
+    values, f = checked.point, _of_moving(checked)
+    rng = np.random.default_rng(0)
+    result, pull = vjp(f, *values)
+    cotangent = np.asarray(rng.standard_normal(result.shape), result.dtype)
+    gradients = pull(cotangent)
+    for which, place in enumerate(call.moving):
+        tangents = [np.zeros_like(value) for value in values]
+        tangents[which] = np.asarray(rng.standard_normal(values[which].shape))
+        _, pushed, _ = push_forward(f, values, flatten(tuple(values))[1], [(t,) for t in tangents])
+        forward, reverse = cotangent * pushed[0][0], gradients[which] * tangents[which]
+        size = float(np.abs(forward).sum() + np.abs(reverse).sum())
+        difference = abs(float(forward.sum() - reverse.sum()))
+        if np.isfinite(size) and difference > 1e3 * float(np.finfo(result.dtype).eps) * size:
+            return (
+                f"{call.rule(place)} is not the adjoint of {call.rule(place, 'jvp')}: ⟨g, JVP(t)⟩ is {forward.sum():.6g}, "
+                f"⟨VJP(g), t⟩ is {reverse.sum():.6g}; one of the two is wrong"
+            )
+    return None
+
+
+@law("second derivatives", _floating, _has_no("vjp"), (*SOUND, "gradient shapes", "VJP rule"))
+def gradients_differentiate_again(call: OpCall) -> str | None:
+    """The gradient of the gradient agrees with differences too."""
+    return call.complaint(call.judged(order=2, entries=3))
