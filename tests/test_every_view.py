@@ -20,6 +20,29 @@ import autodiff_lab as ad
 from autodiff_lab.graph import Graph, is_topological_order
 from tests.drawn_graphs import FUNCTIONS, GRAPHS, HOSTILE, chain, mlp_arguments, mlp_loss, square
 
+
+def faulty_view() -> View:
+    """Gradients through an op whose rule has lost its sign, with what find_faulty_op says about it."""
+
+    @ad.op(elementwise=True)
+    def doubled_wrongly(xp: Any, x: Any) -> Any:
+        return x * 2.0
+
+    @doubled_wrongly.vjp
+    def doubled_wrongly_vjp(g: Any) -> Any:
+        return g * -2.0
+
+    @doubled_wrongly.jvp
+    def doubled_wrongly_jvp(dx: Any) -> Any:
+        return dx * 2.0
+
+    def f(x: Any, w: Any) -> Any:
+        return (ad.ops.tanh(doubled_wrongly(x * w)) * x).sum()
+
+    arguments = (np.array([0.5, -0.25]), np.array([1.0, 2.0]))
+    return aw.GradientFlowView(f, *arguments, faulty=ad.find_faulty_op(f, arguments))
+
+
 OF_GRAPHS: dict[str, Callable[[Graph], View]] = {
     "graph": aw.GraphView,
     "graph, collapsed": lambda graph: aw.GraphView(graph, collapse=scopes_of(aw.GraphView(graph).graph)),
@@ -45,6 +68,8 @@ VIEWS: dict[str, Callable[[], View]] = {
         for name, (f, arguments) in FUNCTIONS.items()
     },
 }
+
+VIEWS["gradient flow with a fault"] = faulty_view
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -12,8 +12,9 @@ from autodiff_widgets.subjects import floating_inputs
 from autodiff_widgets.values import box_text
 
 import autodiff_lab as ad
-from autodiff_lab import events
+from autodiff_lab import events, reverse_mode
 from tests.drawn_graphs import FUNCTIONS, expression, square
+from tests.test_every_view import faulty_view
 
 ENDS = re.compile(r"gradient · tangent is (\S+) at the output and (\S+) at the inputs: (.*)")
 
@@ -119,3 +120,46 @@ def test_tangents_of_a_tensor_are_refused_because_its_function_is_not_known() ->
         aw.GradientFlowView(x * x, tangents=True)
     with pytest.raises(ValueError, match=r"tangents: no floating input 'y'; give one of 'x'"):
         aw.GradientFlowView(square, 3.0, tangents={"y": 1.0})
+
+
+# --------------------------------------------------------------------------------------------------------- what is at fault
+
+
+def test_the_node_at_fault_bears_a_mark_from_the_first_frame_and_the_caption_says_what_is_off() -> None:
+    view = faulty_view()
+    wrong = next(node for node in view.graph if node.label == "doubled_wrongly")
+    assert view.scene.texts_at(0)[f"n{wrong.serial}", "fault"] == "✗ wrong rule"
+    blamed = [i for i, frame in enumerate(view.frames) if "✗" in frame.caption]
+    sends, last = blamed
+    assert (
+        "doubled_wrongly_vjp): its only contribution. ✗ Wrong rule: doubled_wrongly_vjp is wrong"
+        in view.frames[sends].caption
+    )
+    assert "a sign is lost." in view.frames[sends].caption
+    assert view.scene.states_at(sends)[f"n{wrong.serial}"] == "wrong"
+    assert view.scene.states_at(sends + 1)[f"n{wrong.serial}"] != "wrong"
+    assert last == len(view.frames) - 1 and view.frames[last].focus == f"n{wrong.serial}"
+    assert [key for key, state in view.scene.states_at(last).items() if state == "wrong"] == [f"n{wrong.serial}"]
+    assert "in f: return (ad.ops.tanh(doubled_wrongly(x * w)) * x).sum()" in str(view.frames[last].source)
+    assert ("wrong", "at fault: find_faulty_op") in view.scene.legend
+
+
+def test_a_wrong_sum_is_marked_at_the_node_that_receives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reverse_mode, "accumulate", lambda total, contribution: contribution)
+    report = ad.find_faulty_op(square, 3.0)
+    view = aw.GradientFlowView(square, 3.0, faulty=report)
+    assert view.scene.texts_at(0)[f"n{view.graph.nodes[0].serial}", "fault"] == "✗ wrong sum"
+    assert "✗ Wrong sum: the sum at x (node 0) is wrong after contribution 2" in view.frames[-1].caption
+
+
+def test_a_healthy_report_changes_nothing() -> None:
+    plain, checked = (
+        aw.GradientFlowView(square, 3.0, **more) for more in ({}, {"faulty": ad.find_faulty_op(square, 3.0)})
+    )
+    assert [frame.caption for frame in plain.frames] == [frame.caption for frame in checked.frames]
+    assert plain.scene.legend == checked.scene.legend and "fault" not in checked.scene.panes[0].svg
+
+
+def test_a_report_about_another_graph_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"faulty is a report about another graph, .* with 2 nodes"):
+        aw.GradientFlowView(expression, 0.5, 3.0, 1.0, faulty=ad.find_faulty_op(square, 3.0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_lab import events
+from autodiff_lab import FaultFound, events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 
@@ -230,6 +230,15 @@ def _saved_value_released(event: events.SavedValueReleased, name: Names) -> str:
     what = name.saved(event.serial, event.name)
     size = bytes_text(event.nbytes)
     return f"No later rule of this sweep reads {what}, saved by {name(event.serial)}: its {size} can be freed."
+
+
+def fault_caption(fault: FaultFound) -> str:
+    """What a picture says at a node that find_faulty_op blames.
+
+    >>> fault_caption(FaultFound("rule", "mul", 2, "mul_vjp_x", None, "mul_vjp_x is wrong: a sign is lost."))
+    '✗ Wrong rule: mul_vjp_x is wrong: a sign is lost.'
+    """
+    return f"✗ Wrong {fault.blame}: {fault.reason.rstrip('.')}."
 
 
 @says(events.LeafReached)

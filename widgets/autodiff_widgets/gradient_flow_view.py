@@ -32,6 +32,7 @@ LEGEND = (
     ("waiting", "gradient not complete"), ("ready", "gradient complete"), ("active", "its rules run"),
     ("used", "saved value that the rule reads"), ("target", "receives a contribution"), ("done", "done"),
 )  # fmt: skip
+AT_FAULT = (("wrong", "at fault: find_faulty_op"),)
 BOTH_WAYS = tuple((name, f"{text}, or sends its tangent" if name == "target" else text) for name, text in LEGEND)
 
 Tangents = bool | Mapping[str, Any]
@@ -46,6 +47,8 @@ class GradientFlowView(View):
         cotangent: the gradient to start from, shaped like the result; 1 by default where the result is one number.
         tangents: show forward mode on the same graph afterwards, and that gradient · tangent is the same number at both ends
             (the adjoint identity). True moves every number of every input by 1; a dict says by name what moves, and how.
+        faulty: what ``ad.find_faulty_op`` found for the same function and arguments: the nodes at fault are marked, and the
+            caption says what is wrong at the step where it happens.
         memory: show beside the graph how many bytes are kept for gradient rules at each step.
 
     Raises:
@@ -64,6 +67,7 @@ class GradientFlowView(View):
         cotangent: Any = None,
         tangents: Tangents = False,
         memory: bool = False,
+        faulty: ad.FaultyOpReport | None = None,
         **traits: Any,
     ) -> None:
         forward: list[Event] = []
@@ -82,7 +86,8 @@ class GradientFlowView(View):
         heard = [*forward, *backward]
         bars = ByteBars([*moments_of_reverse(of_reverse_mode(heard)), *moments_of_forward(told)]) if memory else None
         title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else name_of(subject)}"
-        scene = gradient_scene(GradientFrames(self.graph, heard, told, ids, bars), title)
+        faults = () if faulty is None else _faults_in(self.graph, faulty)
+        scene = gradient_scene(GradientFrames(self.graph, heard, told, ids, bars, faults), title)
         super().__init__(scene, [*heard, *told], **traits)
 
 
@@ -99,9 +104,23 @@ def gradient_scene(frames: GradientFrames, title: str) -> Scene:
         if node.kind == "input" and node.id in frames.gradients
     ]
     frames.steps.add(f"Done. The gradients are: {listed(leaves)}.", frames.bars.ends())
+    frames.show_faults()
     panes = (frames.drawing.pane, *([frames.bars.pane] if frames.bars.moments else []))
-    legend = BOTH_WAYS if frames.told else LEGEND
+    legend = (*(BOTH_WAYS if frames.told else LEGEND), *(AT_FAULT if frames.faults else ()))
     return Scene(title, panes, tuple(frames.steps.frames), {**graph_facts(graph), **frames.bars.facts}, legend)
+
+
+def _faults_in(graph: Graph, report: ad.FaultyOpReport) -> tuple[ad.FaultFound, ...]:
+    """The faults of a report, if it is about this graph."""
+    if report.graph != graph:
+        about = (
+            "no graph" if report.graph is None else f"another graph, {report.graph.name} with {len(report.graph)} nodes"
+        )
+        raise ValueError(
+            f"GradientFlowView: faulty is a report about {about}; "
+            "call ad.find_faulty_op with the same function and arguments"
+        )
+    return report.faults
 
 
 def _pushed(

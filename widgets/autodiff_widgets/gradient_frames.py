@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import autodiff_lab as ad
 from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
-from .captions import Names, adjoint_caption, caption
+from .captions import Names, adjoint_caption, caption, fault_caption
 from .drawing import draw, kept_text, node_label, node_text
 from .saved_bytes import ByteBars
 from .scene import Change
@@ -32,7 +33,8 @@ class GradientFrames:
     """Turns events into frames.
 
     ``heard`` are those of a forward pass and a sweep; ``told`` those of a run of ``jvp`` of the same function, whose serial
-    numbers stand for the nodes in ``ids``; ``bars`` is the chart of kept bytes, where it is wanted.
+    numbers stand for the nodes in ``ids``; ``bars`` is the chart of kept bytes, where it is wanted. ``faults`` are what
+    ``find_faulty_op`` found, to be marked.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class GradientFrames:
         told: Sequence[Event] = (),
         ids: Mapping[int, int] | None = None,
         bars: ByteBars | None = None,
+        faults: Sequence[ad.FaultFound] = (),
     ) -> None:
         self.graph = graph
         self.heard, self.told = of_reverse_mode(heard), told
@@ -54,9 +57,14 @@ class GradientFrames:
         ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
         self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
         room = self._rooms(heard)
-        self.drawing = draw(graph, f"Graph {graph.name}", lambda node: self._lines(node, room))
+        self.faults = {fault.node: fault for fault in faults if fault.node is not None}
+        badge = "fault" if self.faults else None
+        self.drawing = draw(graph, f"Graph {graph.name}", lambda node: self._lines(node, room), badge=badge)
         start = "Before the forward pass." if ran else "The forward pass is over. Shown are the values that it kept."
-        self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])))
+        marks = [
+            c for node, f in self.faults.items() for c in self.drawing.node(node, None, fault=f"✗ wrong {f.blame}")
+        ]
+        self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])), marks)
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""
@@ -87,9 +95,29 @@ class GradientFrames:
                 return
         focus = None if node is None else self.drawing.elements.get(node)
         bar, bar_now = self.bars.hears(event)
-        self.steps.add(
-            caption(event, self.name), (*lasting, *bar), (*passing, *bar_now), focus, self._source(event.serial)
-        )
+        said, marks = self._blamed(event)
+        self.steps.add(said, (*lasting, *bar), (*passing, *marks, *bar_now), focus, self._source(event.serial))
+
+    def show_faults(self) -> None:
+        """Add the frames of what is wrong, one a fault, after the sweep."""
+        for node, fault in self.faults.items():
+            focus, source = self.drawing.elements.get(node), self._source(self.graph.nodes[node].serial)
+            self.steps.add(fault_caption(fault), self.drawing.node(node, "wrong"), focus=focus, source=source)
+
+    def _blamed(self, event: Event) -> tuple[str, tuple[Change, ...]]:
+        """An event's caption, and the mark of a fault that shows there.
+
+        A rule's shows where it sends its contribution, a sum's and the order's where a node takes what has arrived.
+        """
+        said, node = caption(event, self.name), self.ids.get(getattr(event, "serial", -1), -1)
+        match event, self.faults.get(node):
+            case events.ContributionAdded(rule=rule), ad.FaultFound(rule=blamed) as fault if rule == blamed:
+                pass
+            case events.CotangentComplete() | events.LeafReached(), ad.FaultFound(rule=None) as fault:
+                pass
+            case _:
+                return said, ()
+        return f"{said} {fault_caption(fault)}", self.drawing.node(node, "wrong")
 
     def push(self) -> None:
         """Add the frames of forward mode on the same graph: the values are known, so only tangents are shown."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 # What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
-State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed"]
+State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)
