@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import gradient_laws  # noqa: F401  (importing it registers its laws)
 from .families import Family
 from .op_calls import OpCall
 from .operator_laws import LAWS, Law

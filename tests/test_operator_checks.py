@@ -12,7 +12,7 @@ import pytest
 import autodiff_lab as ad
 from autodiff_lab import ops
 from autodiff_lab.op_calls import OpCall
-from autodiff_lab.operator_laws import LAWS
+from autodiff_lab.operator_checks import LAWS
 
 OPS = [name for name in ops.__all__ if name in ad.registry]
 FAST = ("add", "concatenate", "matmul", "max", "reshape", "softmax", "where")
