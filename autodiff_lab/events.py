@@ -238,6 +238,26 @@ class KernelCreated(NamedTuple):
     cached: bool  # True where the kernel had been made before
 
 
+# ----------------------------------------------------------------------------------------------------------- training
+
+
+class StepTrained(NamedTuple):
+    """A training run took one step: the loss before it, and the norm of the gradient that it followed."""
+
+    run: str  # "healthy", or the fault
+    step: int  # counted from 1
+    loss: float
+    gradient_norm: float  # √ of the sum of squares over all parameters
+
+
+class TrainingStopped(NamedTuple):
+    """A training run ended in a step, with an error."""
+
+    run: str
+    step: int
+    reason: str
+
+
 Event = (
     NodeEntered
     | NodeSeenAgain
@@ -262,6 +282,8 @@ Event = (
     | BindingGenerated
     | KernelConsidered
     | KernelCreated
+    | StepTrained
+    | TrainingStopped
 )
 Receiver = Callable[[Event], None]
 
@@ -304,6 +326,11 @@ def receiver() -> Receiver | None:
 def silence() -> AbstractContextManager[Any]:
     """Nobody hears what is told inside the block."""
     return nullcontext() if receiver() is None else switched(receiver=None)
+
+
+def unwatched() -> AbstractContextManager[Any]:
+    """Nobody hears what happens inside the block, and without a listener it runs as fast as ever."""
+    return nullcontext() if context.get() is None else switched(receiver=None)
 
 
 def backward_phase() -> AbstractContextManager[Any]:

@@ -19,6 +19,8 @@ from autodiff_lab.layers import (
     Layer,
     LayerNorm,
     Linear,
+    ResidualBlock,
+    ResidualMLP,
     TransformerBlock,
     TransformerLM,
 )
@@ -43,6 +45,8 @@ CASES: dict[str, Case] = {
     "attention to all": (lambda seed: Attention(6, 3, causal=False, seed=seed), normal(2, 4, 6), (2, 4, 6)),
     "mlp": (lambda seed: MLP(3, 8, 5, 2, activation=ops.tanh, seed=seed), normal(4, 3), (4, 2)),
     "cnn": (lambda seed: CNN(8, 4, channels=(2, 3), seed=seed), normal(2, 1, 8, 8), (2, 4)),
+    "residual block": (lambda seed: ResidualBlock(3, seed=seed), normal(4, 3), (4, 3)),
+    "residual mlp": (lambda seed: ResidualMLP(3, 4, 2, blocks=2, seed=seed), normal(5, 3), (5, 2)),
     "transformer block": (lambda seed: TransformerBlock(4, 2, seed=seed), normal(2, 3, 4), (2, 3, 4)),
     "transformer": (
         lambda seed: TransformerLM(6, context=5, width=4, heads=2, blocks=2, seed=seed), TOKENS, (2, 4, 6),

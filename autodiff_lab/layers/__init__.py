@@ -27,10 +27,10 @@ Functions of parameters, and ``value_and_grad``, which also records as a graph:
 """
 
 from .layer import Layer, Parameters, Seed
-from .models import CNN, MLP, TransformerBlock, TransformerLM
+from .models import CNN, MLP, ResidualBlock, ResidualMLP, TransformerBlock, TransformerLM
 from .single import Attention, Conv2d, Embedding, LayerNorm, Linear
 
 __all__ = [
-    "CNN", "MLP", "Attention", "Conv2d", "Embedding", "Layer", "LayerNorm", "Linear", "Parameters", "Seed", "TransformerBlock",
-    "TransformerLM",
+    "CNN", "MLP", "Attention", "Conv2d", "Embedding", "Layer", "LayerNorm", "Linear", "Parameters", "ResidualBlock",
+    "ResidualMLP", "Seed", "TransformerBlock", "TransformerLM",
 ]  # fmt: skip

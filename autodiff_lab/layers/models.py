@@ -149,3 +149,54 @@ class TransformerLM(Layer):
         for name in self.block_names:
             hidden = getattr(self, name)(hidden)
         return self.head(self.norm(hidden))
+
+
+class ResidualBlock(Layer):
+    """x + deep(x) + wide(x): two branches side by side that both add to x, as in GPT-J.
+
+    Shapes: x (…, width), the result as x.
+
+    >>> list(ResidualBlock(8, seed=0).parameters())
+    ['deep', 'wide']
+    """
+
+    deep: MLP
+    wide: Linear
+
+    def __init__(self, width: int, *, seed: Seed) -> None:
+        random = np.random.default_rng(seed)
+        super().__init__(
+            deep=MLP(width, width, width, activation=ops.tanh, seed=random), wide=Linear(width, width, seed=random)
+        )
+
+    def forward(self, x: Any) -> Any:
+        """Both branches first, then the sum: x has three consumers, at different distances from the loss."""
+        deep, wide = self.deep(x), ops.tanh(self.wide(x))
+        return x + deep + wide
+
+
+class ResidualMLP(Layer):
+    """A small residual network: a linear layer to ``width``, blocks ``block1``, ``block2``, …, and a linear layer to classes.
+
+    >>> ResidualMLP(64, 16, 10, blocks=2, seed=0)
+    <ResidualMLP with 2842 parameters>
+    """
+
+    stem: Linear
+    head: Linear
+
+    def __init__(self, inputs: int, width: int, classes: int, *, blocks: int = 2, seed: Seed) -> None:
+        random = np.random.default_rng(seed)
+        self.block_names = tuple(f"block{number}" for number in range(1, blocks + 1))
+        super().__init__(
+            stem=Linear(inputs, width, seed=random),
+            **{name: ResidualBlock(width, seed=random) for name in self.block_names},
+            head=Linear(width, classes, seed=random),
+        )
+
+    def forward(self, x: Any) -> Any:
+        """The stem, every block, the head."""
+        hidden = self.stem(x)
+        for name in self.block_names:
+            hidden = getattr(self, name)(hidden)
+        return self.head(hidden)
