@@ -20,7 +20,8 @@ TOO_FAINT = """() => {
   const inside = (box, x, y) => box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
   const faint = new Set();
   for (const pane of document.querySelectorAll(".pane")) {
-    const boxes = [...pane.querySelectorAll("rect")].map((rect) => [rect, rect.getBoundingClientRect()]);
+    const opaque = (rect) => Number(getComputedStyle(rect).fillOpacity) > 0.5; // else the paper shows through
+    const boxes = [...pane.querySelectorAll("rect")].filter(opaque).map((rect) => [rect, rect.getBoundingClientRect()]);
     for (const text of pane.querySelectorAll("text")) {
       const at = text.getBoundingClientRect();
       if (!text.textContent.trim() || text.closest('[data-s="skipped"]')) continue;

@@ -12,7 +12,7 @@ from autodiff_lab import FaultFound, events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 
-from .values import bytes_text, is_short, value_text
+from .values import bytes_text, is_short, number_text, value_text
 
 
 @dataclass(frozen=True)
@@ -304,3 +304,17 @@ def _key(device: str, dtype: str) -> str:
     """What a kernel is for, in words."""
     where = "every array library" if device == "any" else device
     return f"{where} and {'every dtype' if dtype == 'any' else dtype}"
+
+
+# ------------------------------------------------------------------------------------------------------------- training
+
+
+@says(events.StepTrained)
+def _step_trained(event: events.StepTrained, name: Names) -> str:
+    loss, norm = number_text(event.loss, 4), number_text(event.gradient_norm, 4)
+    return f"{event.run}, step {event.step}: loss {loss}, gradient norm {norm}."
+
+
+@says(events.TrainingStopped)
+def _training_stopped(event: events.TrainingStopped, name: Names) -> str:
+    return f"{event.run} stops in step {event.step}: {event.reason}"

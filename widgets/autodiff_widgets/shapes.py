@@ -143,9 +143,33 @@ def bar(key: str, box: Box, css: str, title: str) -> str:
     )
 
 
-def heading(text: str, x: float, y: float, css: str = "label") -> str:
-    """A line of text that belongs to no element."""
-    return _text(Text(text, css), x, y, "start", longest=200)
+def group(key: str, css: str, title: str, drawn: str) -> str:
+    """Shapes that are one element."""
+    return f'<g class="{css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>{drawn}</g>'
+
+
+def column(key: str, box: Box, title: str, drawn: str) -> str:
+    """One step of a plot: what comes into sight there, on a column that can be selected."""
+    return group(key, "step", title, f"{_rect(box.x, box.y, box.width, box.height, 0)}<g>{drawn}</g>")
+
+
+def heading(text: str, x: float, y: float, css: str = "label", anchor: str = "start", slot: str | None = None) -> str:
+    """A line of text that has no box of its own."""
+    return _text(Text(text, css, slot), x, y, anchor, longest=200)
+
+
+def line(points: Sequence[Point], css: str, offset: float = 0.0) -> str:
+    """Straight strokes through the points; ``offset`` is where in the pattern of its dashes the line begins, in px."""
+    way = "L".join(map(_p, points))
+    begins = f' stroke-dashoffset="{_n(offset)}"' if offset else ""
+    return f'<path class="{css}"{begins} d="M{way}"/>'
+
+
+def mark(point: Point, number: int, css: str) -> str:
+    """The mark of the first curve (round), the second (square), the third (triangle) and the fourth (cross)."""
+    x, y = map(_n, point)
+    ways = ("m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "m-4-4h8v8h-8z", "m0-5l5 9h-10z", "m-4-4l8 8m0-8l-8 8")
+    return f'<path class="mark {css}" d="M{x} {y}{ways[number % len(ways)]}"/>'
 
 
 def page(width: float, height: float, parts: Iterable[str]) -> str:
