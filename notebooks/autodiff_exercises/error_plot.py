@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from autodiff_widgets.plots import Axis, Plot
+
 LEFT, TOP, DECADE_ACROSS, DECADE_DOWN = 70, 20, 32, 17  # pixels; a decade is a factor of ten
 DASHES = ("7 4", "none", "2 3")
 GRID = 3  # decades between two lines
@@ -28,7 +30,7 @@ class ErrorPlot:
         return "\n".join([head, *rows])
 
     def _repr_html_(self) -> str:
-        width, height = self._across(self.steps[0]) + 90, self._down(10.0 ** -self._decades()) + 50
+        width, height = LEFT + self._across.length + 90, TOP + self._up.length + 50
         names = " and ".join(self.errors)
         described = f"Relative error against step, both logarithmic, for {names}. The numbers: {self!r}"
         lines = (
@@ -38,32 +40,42 @@ class ErrorPlot:
         size = f"width='{width:.0f}' viewBox='0 0 {width:.0f} {height:.0f}' style='max-width:100%'"
         return f"<svg role='img' aria-label='{escape(described, quote=True)}' {size}>{lines}{texts}</svg>"
 
-    def _decades(self) -> int:
-        """How far down the axis of errors goes: the smallest error, rounded to a line of the grid."""
+    @property
+    def _across(self) -> Axis:
+        decades = math.log10(self.steps[0] / self.steps[-1])
+        return Axis(self.steps[-1], self.steps[0], DECADE_ACROSS * decades, is_log=True)
+
+    @property
+    def _up(self) -> Axis:
+        """From the smallest error, rounded to a line of the grid, to 1; an error of 0 stands at its start."""
         smallest = min(error for errors in self.errors.values() for error in errors if error > 0)
-        return GRID * math.ceil(-math.log10(smallest) / GRID)
+        decades = GRID * math.ceil(-math.log10(smallest) / GRID)
+        return Axis(10.0**-decades, 1.0, DECADE_DOWN * decades, is_log=True)
 
-    def _across(self, step: float) -> float:
-        return LEFT + DECADE_ACROSS * math.log10(step / self.steps[-1])
-
-    def _down(self, error: float) -> float:
-        return TOP - DECADE_DOWN * max(math.log10(error), -self._decades()) if error > 0 else self._down(1e-300)
+    @property
+    def _plot(self) -> Plot:
+        return Plot(self._across, self._up, (LEFT, TOP + self._up.length))
 
     def _grid(self) -> str:
-        end = self._across(self.steps[0])
-        marks = (self._down(10.0**-decade) for decade in range(0, self._decades() + 1, GRID))
+        end = LEFT + self._across.length
+        marks = (self._plot.point(self.steps[0], error)[1] for error in self._lines())
         return "".join(f"<path d='M{LEFT} {y:.0f}H{end:.0f}' stroke-opacity='.25'/>" for y in marks)
 
+    def _lines(self) -> list[float]:
+        decades = round(-math.log10(self._up.low))
+        return [10.0**-decade for decade in range(0, decades + 1, GRID)]
+
     def _curve(self, name: str, dash: str) -> str:
-        places = zip(map(self._across, self.steps), map(self._down, self.errors[name]), strict=True)
+        places = map(self._plot.point, self.steps, self.errors[name])
         points = " ".join(f"{x:.0f},{y:.0f}" for x, y in places)
         return f"<polyline points='{points}' stroke-width='2.5' stroke-dasharray='{dash}'/>"
 
     def _texts(self) -> str:
-        below = self._down(10.0 ** -self._decades()) + 18
-        texts = [(10.0, self._down(10.0**-d) + 4, f"1e-{d:02}") for d in range(0, self._decades() + 1, GRID)]
-        texts += [(self._across(h) - 16, below, f"{h:.0e}") for h in self.steps[::2]]
-        texts += [(self._across(self.steps[0]) + 6, self._down(e[0]) + 4, name) for name, e in self.errors.items()]
+        at, last = self._plot.point, self.steps[0]
+        below = at(last, self._up.low)[1] + 18
+        texts = [(10.0, at(last, error)[1] + 4, f"{error:.0e}") for error in self._lines()]
+        texts += [(at(h, 1.0)[0] - 16, below, f"{h:.0e}") for h in self.steps[::2]]
+        texts += [(at(last, e[0])[0] + 6, at(last, e[0])[1] + 4, name) for name, e in self.errors.items()]
         texts.append((LEFT, below + 20, "step (the error is on the left axis)"))
         return "".join(f"<text x='{x:.0f}' y='{y:.0f}'>{escape(text)}</text>" for x, y, text in texts)
 
