@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import events
-from .backend import device_of, library_of
+from . import backend, events
 from .sources import BINDING_FILE, call_site
 from .tangents import TangentWatcher, numbered
 from .tensors import Level, Record, Tensor, next_serial
@@ -62,32 +61,44 @@ class OpError(ValueError, TypeError, IndexError):
 
 def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Run an op's kernel on arrays and Python numbers, or hand the call to the reading of its operands' type."""
-    device: str | None = None
+    device = "cpu"
+    launch: Callable[..., Any] | None = None
     arrays = list(operands)
     for place, operand in enumerate(arrays):
         kind = type(operand)
-        if kind is np.ndarray:
-            found = "cpu"
-        elif kind in (float, int, bool):
+        if kind is np.ndarray or kind in (float, int, bool):
             continue
-        elif kind in readings:
+        if kind in readings:
             return readings[kind](op, operands, attributes)
-        elif isinstance(operand, (list, tuple, complex, np.generic, np.ndarray)):
+        if isinstance(operand, (list, tuple, complex, np.generic, np.ndarray)):
             arrays[place] = real_array(operand)
-            found = "cpu"
-        elif hasattr(operand, "__cuda_array_interface__"):
-            found = device_of(operand)
+        elif backend.is_array(operand):
+            device, launch = device_of(operand), getattr(operand, "launch", None)
         else:
             raise TypeError(f"an operand is {type(operand).__name__}; ops take Tensors, arrays and numbers")
-        if device is not None and found != device:
-            raise ValueError(f"its operands lie on {device} and on {found}; move one with .to(…) first")
-        device = found
-    library = library_of(device or "cpu")
+    if device != "cpu":
+        backend.common_device([device_of(operand) for operand in operands if not is_number(operand)])
+        arrays = [array[()] if type(array) is np.ndarray else array for array in arrays]  # a NumPy scalar again
+    library = np if device == "cpu" else backend.library_of(device)
     if op.declared is not None:
         arrays = op.declared.converted(arrays, attributes, library)
-    kernel = op.kernel_for(device or "cpu", arrays)
+    kernel = op.kernel_for(device, arrays)
+    if launch is not None and "device" not in attributes:
+        return launch(op, kernel, arrays, attributes)
     result = kernel(library, *arrays, **attributes)
-    return result if device not in (None, "cpu") or type(result) is np.ndarray else np.asarray(result)
+    return result if type(result) is np.ndarray or backend.is_elsewhere(result) else np.asarray(result)
+
+
+def is_number(operand: Any) -> bool:
+    """Whether an operand is a plain number, which lies on no device: Python's, or a NumPy scalar."""
+    return isinstance(operand, (int, float, np.generic))
+
+
+def device_of(value: Any) -> str:
+    """The device of an array, Tensor, symbol or Python number; a list, which will become a NumPy array, is on ``cpu``."""
+    if type(value) is Tensor or type(value) in readings:
+        return value.device  # type: ignore[no-any-return]
+    return backend.device_of(value) if backend.is_array(value) else "cpu"
 
 
 def as_operand(value: Any) -> Any:
@@ -134,7 +145,7 @@ def as_value(leaf: Any, where: str) -> Any:
     """An argument or result of a transformed function: a Tensor or symbol itself, anything else as an array."""
     if type(leaf) is Tensor or type(leaf) in readings:
         return leaf
-    if not isinstance(leaf, (int, float, np.ndarray, np.generic)) and not hasattr(leaf, "__cuda_array_interface__"):
+    if not isinstance(leaf, (int, float)) and not backend.is_array(leaf):
         raise TypeError(f"{where}: expected numbers, arrays or Tensors (or lists, tuples, dicts of them), got {leaf!r}")
     return np.asarray(leaf) if isinstance(leaf, (int, float, np.generic)) else leaf
 
@@ -188,7 +199,9 @@ def _saved_values(
     names = op.operand_names(len(operands))
     named = dict(zip(names, values, strict=True)) | {"out": result}
     for name, operand in zip(names, operands, strict=True):
-        if type(operand) is np.ndarray:  # the caller may change an array of his own later
+        if type(operand) is np.ndarray or hasattr(
+            operand, "__cuda_array_interface__"
+        ):  # the caller may change it later
             named[name] = operand.copy()
     flowing = [name for name, parent in zip(names, parents, strict=True) if parent is not None]
     wanted = {need for name in flowing for need in op.per_operand(op.vjp_needs(name), len(operands))}
@@ -196,12 +209,12 @@ def _saved_values(
 
 
 def saved_value(named: dict[str, Any], name: str) -> Any:
-    """What a rule gets for a name: a value, or for ``x_shape`` and ``x_dtype`` a fact about the value of ``x``."""
+    """What a rule gets for a name: a value, or for ``x_shape``, ``x_dtype``, ``x_device`` a fact about the value of ``x``."""
     if name in named:
         return named[name]
     value_name, _, fact = name.rpartition("_")
     value = named[value_name]
-    return shape_of(value) if fact == "shape" else dtype_of(value)
+    return FACTS[fact](value)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
@@ -212,6 +225,9 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of an array, Tensor, symbol or Python number."""
     return value.dtype if hasattr(value, "dtype") else np.dtype(type(value))
+
+
+FACTS: dict[str, Callable[[Any], Any]] = {"shape": shape_of, "dtype": dtype_of, "device": device_of}
 
 
 def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -381,7 +397,7 @@ def binding_source(op: Op) -> str:
     operands = f"tuple({op.inputs[0]})" if op.is_variadic else _tuple(op.inputs)
     general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
-    if not op.is_variadic:
+    if not op.is_variadic and "device" not in op.attributes:
         body += _recording_source(op) if op.is_differentiable else ""
         body += _array_source(op)
     pull = f"\n{_pull_source(op)}" if op.is_differentiable and not op.is_variadic else ""

@@ -258,6 +258,40 @@ class TrainingStopped(NamedTuple):
     reason: str
 
 
+# ------------------------------------------------------------------------------------------------------------ devices
+# Times are seconds: virtual ones on a simulated device, measured ones on a real one.
+
+
+class WorkQueued(NamedTuple):
+    """The host queued a kernel on a stream of a simulated device, and went on."""
+
+    device: str
+    stream: int
+    name: str  # of the op
+    queued: float  # when the host queued it
+    start: float  # when it runs on the device
+    end: float
+
+
+class Transferred(NamedTuple):
+    """Numbers are copied from one device to another: by ``to_device``, by ``.numpy()``, or by making an array there."""
+
+    source: str
+    target: str
+    nbytes: int
+    start: float
+    end: float
+
+
+class Synchronised(NamedTuple):
+    """The host waited for a device."""
+
+    device: str
+    asked_by: str  # what made it wait: "item()", "numpy()", "synchronize()"
+    start: float
+    end: float
+
+
 Event = (
     NodeEntered
     | NodeSeenAgain
@@ -284,6 +318,9 @@ Event = (
     | KernelCreated
     | StepTrained
     | TrainingStopped
+    | WorkQueued
+    | Transferred
+    | Synchronised
 )
 Receiver = Callable[[Event], None]
 
@@ -299,12 +336,19 @@ class Context:
     records: bool = True  # False inside no_grad
     recorder: Any = None  # the recording.Recorder that builds a Graph, if one does
     guard: Any = None  # the anomalies.Guard that looks for NaN and infinity, if one does
+    observes: bool = False  # what is computed now is only looked at: it takes no virtual time
     scope: str = ""
     phase: str = "forward"
     origin: int | None = None  # the forward node whose rule is running, while a joint graph is recorded
 
 
 context: ContextVar[Context | None] = ContextVar("autodiff_lab.context", default=None)
+
+
+def tell(event: Event) -> None:
+    """Tell an event to whoever listens in this thread."""
+    if (hear := receiver()) is not None:
+        hear(event)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import backend, events, ops
-from .bindings import as_value, at_level, readings
+from .bindings import as_value, at_level, device_of, readings
 from .tangents import numbered
 from .tensors import Level, Tensor, require_floating
 from .trees import Structure, flatten
@@ -81,9 +81,9 @@ def _with_tangents(primal: Any, tangents: Sequence[Any], level: Level, where: st
 def _direction(tangent: Any, value: Any, where: str) -> Any:
     direction = as_value(tangent, where)
     if type(direction) is not Tensor and type(direction) not in readings:
-        known = type(value) is Tensor or type(value) in readings
-        device = value.device if known else backend.device_of(value)
-        direction = backend.asarray(direction, dtype=value.dtype, device=device)
+        if not isinstance(tangent, (int, float)):
+            backend.common_device([device_of(direction), device_of(value)])
+        direction = backend.asarray(direction, dtype=value.dtype, device=device_of(value))
     if direction.shape != value.shape:
         raise ValueError(
             f"{where}: a tangent has shape {direction.shape}, but its primal has {value.shape}; make them equal"

@@ -176,11 +176,17 @@ class Graph:
         count = sum(len(node.inputs) for node in self.nodes)
         lines = [f"graph {self.name}: {len(self.nodes)} nodes, {count} edges"]
         for node, call in zip(self.nodes, calls, strict=True):
+            device = (
+                ""
+                if node.device == "cpu"
+                else f"  on {node.device}{' (simulated)' if node.device.startswith('sim') else ''}"
+            )
             phase = "" if node.phase == "forward" else f"  {node.phase}"
             scope = f"  [{node.scope}]" if node.scope else ""
             replaced = "" if node.op is None or node.op.is_current else "  (replaced since)"
             lines.append(
-                f"  {node.id}  {node.name:{width_name}}  {call:{width_call}} {node.shape}  {node.dtype}{phase}{scope}{replaced}"
+                f"  {node.id}  {node.name:{width_name}}  {call:{width_call}} {node.shape}  {node.dtype}"
+                f"{device}{phase}{scope}{replaced}"
             )
         lines.append("output " + ", ".join(map(str, self.outputs)))
         return "\n".join(lines)
@@ -231,6 +237,8 @@ def _equal(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(_equal, a, b))
+    if hasattr(a, "dtype") and hasattr(a, "get"):  # on another device
+        return _equal(a.get(), b.get())
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     return bool(a == b) or (isinstance(a, (float, np.floating)) and bool(np.isnan(a) and np.isnan(b)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .backend import asarray, is_elsewhere, to_numpy
 from .graph import Graph, Node, Source
 from .operators import registry
 from .trees import Structure
@@ -116,7 +118,7 @@ def _node_to_json(node: Node) -> dict[str, Any]:
         attributes = {key: _encoded(value, f"{where}, {key}") for key, value in node.attributes.items()}
         written |= {"op": node.op.name, "inputs": list(node.inputs), "attributes": attributes}
     if node.kind == "constant":
-        written["value"] = _encoded(node.value, where)
+        written["value"] = _encoded(to_numpy(node.value) if is_elsewhere(node.value) else node.value, where)
     source = node.source
     rest = {
         "device": node.device, "phase": node.phase, "scope": node.scope, "saved": list(node.saved), "origin": node.origin,
@@ -231,6 +233,8 @@ def _node_from_json(written: Any, before: list[Node]) -> Node:
         value=_decoded(written.get("value"), where), **facts,
     )  # fmt: skip
     _check_shape(node, before, where)
+    if node.device != "cpu" and isinstance(node.value, np.ndarray):
+        return replace(node, value=asarray(node.value, device=node.device))
     return node
 
 

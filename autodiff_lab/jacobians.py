@@ -12,10 +12,9 @@ import numpy as np
 
 from . import backend, events, ops
 from .batching import batch_level, in_batch, out_of_batch
-from .bindings import dtype_of, readings, shape_of
+from .bindings import device_of, dtype_of, shape_of
 from .forward_mode import jvp, push_forward
 from .reverse_mode import distinct, grad, vjp
-from .tensors import Tensor
 from .trees import Structure, flatten
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -196,14 +195,9 @@ def _bases(leaves: Sequence[Any]) -> list[Any]:
     total = sum(map(_size, leaves))
     every = np.eye(total)
     return [
-        backend.asarray(every[:, part].reshape(total, *shape_of(leaf)), dtype_of(leaf), _device(leaf), copy=True)
+        backend.asarray(every[:, part].reshape(total, *shape_of(leaf)), dtype_of(leaf), device_of(leaf), copy=True)
         for leaf, part in zip(leaves, _parts(leaves), strict=True)
     ]
-
-
-def _device(leaf: Any) -> str:
-    known: str | None = getattr(leaf, "device", None) if type(leaf) is Tensor or type(leaf) in readings else None
-    return known or backend.device_of(leaf)
 
 
 def _parts(leaves: Sequence[Any]) -> list[slice]:
@@ -213,7 +207,9 @@ def _parts(leaves: Sequence[Any]) -> list[slice]:
 
 
 def _stack(members: Sequence[Any], like: Any) -> Any:
-    return ops.stack(list(members), axis=0) if members else np.zeros((0, *shape_of(like)), dtype_of(like))
+    if members:
+        return ops.stack(list(members), axis=0)
+    return backend.asarray(np.zeros((0, *shape_of(like))), dtype_of(like), device_of(like))
 
 
 def _block(part: Any, output: Any, leaf: Any) -> Any:

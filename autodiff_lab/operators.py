@@ -19,7 +19,7 @@ from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, sche
 Rule = Callable[..., Any]
 Shape = tuple[int, ...]
 
-_FACTS = ("shape", "dtype")
+_FACTS = tuple(bindings.FACTS)
 
 
 class Binding(Protocol):
@@ -48,9 +48,9 @@ class Op:
 
     A rule is a plain function whose parameter names say what it needs, and exactly that is saved for it:
 
-    * ``vjp``: ``g`` first, then any of the inputs, ``out``, and ``<input>_shape`` or ``<input>_dtype`` where that is
-      enough; attributes keyword-only. Returns the input's cotangent; where an elementwise op broadcast, the sum over the
-      broadcast axes is taken afterwards.
+    * ``vjp``: ``g`` first, then any of the inputs, ``out``, and ``<input>_shape``, ``<input>_dtype`` or ``<input>_device``
+      where that is enough; attributes keyword-only. Returns the input's cotangent; where an elementwise op broadcast, the
+      sum over the broadcast axes is taken afterwards.
     * ``jvp``: ``d<input>`` first, then as above. Returns its part of the result's tangent.
     * ``shape_rule``, ``dtype_rule``: one shape or dtype per input, attributes keyword-only. They never see data. A Python
       number has shape ``()``; a dtype rule is given the 0 of its type.
@@ -503,7 +503,8 @@ def _input_of(operand: str) -> str:
 
 def _describe(operand: Any) -> str:
     if hasattr(operand, "shape"):
-        return f"{operand.shape} {operand.dtype}"
+        device = bindings.device_of(operand)
+        return f"{operand.shape} {operand.dtype}" + ("" if device == "cpu" else f" on {device}")
     return repr(operand) if isinstance(operand, (int, float)) else type(operand).__name__
 
 

@@ -24,6 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import Tensor, events, map_leaves, name_scope, ops
+from .backend import asarray
+from .bindings import device_of
 from .trees import Structure, flatten
 
 Tree = Any  # nested dicts, lists and tuples of arrays
@@ -112,19 +114,20 @@ class Adam:
     def initial_state(self, parameters: Tree) -> State:
         """Step 0, and running means of 0."""
         zeros = map_leaves(ops.zeros_like, parameters)
-        return {"step": np.zeros((), np.int64), "mean": zeros, "square": zeros}
+        first = device_of(next(iter(flatten(parameters)[0]), 0))
+        return {"step": asarray(np.zeros((), np.int64), device=first), "mean": zeros, "square": zeros}
 
     def update(self, parameters: Tree, gradients: Tree, state: State) -> tuple[Tree, State]:
         """One step against the running mean of the gradients, in units of their running size."""
         with events.update_phase():
             step = _kept(state, "step") + 1
             so_far = _weight_so_far(self.beta1, step), _weight_so_far(self.beta2, step)
-            weights = {dtype: [ops.astype(weight, dtype) for weight in so_far] for dtype in _dtypes(gradients)}
+            weights = {kind: [_as_kind(weight, *kind) for weight in so_far] for kind in _kinds(gradients)}
 
             def adam(parameter: Any, gradient: Any, mean: Any, square: Any) -> tuple[Any, Any, Any]:
                 mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
                 square = self.beta2 * square + (1.0 - self.beta2) * (gradient * gradient)
-                mean_weight, square_weight = weights[gradient.dtype]
+                mean_weight, square_weight = weights[gradient.dtype, device_of(gradient)]
                 unbiased_mean, unbiased_square = mean / mean_weight, square / square_weight
                 updated = parameter - self.learning_rate * unbiased_mean / (ops.sqrt(unbiased_square) + self.eps)
                 return updated, mean, square
@@ -139,9 +142,14 @@ def _weight_so_far(beta: float, step: Any) -> Any:
     return -ops.expm1(step * (math.log(beta) if beta else -math.inf))
 
 
-def _dtypes(tree: Tree) -> list[Any]:
-    """Each dtype once."""
-    return list(dict.fromkeys(_as_array(leaf).dtype for leaf in flatten(tree)[0]))
+def _kinds(tree: Tree) -> list[tuple[Any, str]]:
+    """Each dtype on each device once."""
+    return list(dict.fromkeys((_as_array(leaf).dtype, device_of(leaf)) for leaf in flatten(tree)[0]))
+
+
+def _as_kind(value: Any, dtype: Any, device: str) -> Any:
+    cast = ops.astype(value, dtype)
+    return cast if device_of(cast) == device else ops.to_device(cast, device)
 
 
 def _check_numbers(rule: str, learning_rate: float, **fractions: float) -> None:

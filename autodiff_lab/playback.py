@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import events
-from .backend import device_of, library_of
-from .bindings import OpError, dtype_of, shape_of
+from .backend import library_of
+from .bindings import OpError, device_of, dtype_of, shape_of
 from .graph import Graph, Node
 from .operators import Op, registry
 from .tensors import Tensor, next_serial
@@ -88,7 +88,14 @@ class _FromEvents:
     def _append(self, serial: int, kind: Any, value: Any, **rest: Any) -> int:
         inner = value.innermost() if type(value) is Tensor else value
         node = Node(
-            len(self.nodes), kind, shape=shape_of(inner), dtype=dtype_of(inner), value=inner, serial=serial, **rest
+            len(self.nodes),
+            kind,
+            shape=shape_of(inner),
+            dtype=dtype_of(inner),
+            device=device_of(inner),
+            value=inner,
+            serial=serial,
+            **rest,
         )
         self.nodes.append(node)
         self._ids[serial] = node.id

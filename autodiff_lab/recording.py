@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from . import events, ops
-from .bindings import dtype_of, owned, readings, real_array, shape_of
+from . import backend, events, ops
+from .bindings import device_of, dtype_of, is_number, owned, readings, real_array, shape_of
 from .graph import Graph, Node
 from .operators import Op
 from .reverse_mode import backward_order
@@ -104,16 +104,17 @@ class Recorder:
 
     def input(self, value: Any, name: str) -> Symbol:
         """A new input, with the shape and dtype of an example value."""
-        return self._append("input", name, shape_of(value), dtype_of(value))
+        return self._append("input", name, shape_of(value), dtype_of(value), device=device_of(value))
 
     def constant(self, value: Any) -> int:
         """The node of a value that the function uses without computing it; the same array gives the same node."""
         if id(value) in self._constants and not isinstance(value, (int, float)):
             known = self._constants[id(value)][1]
-            if np.array_equal(self.nodes[known].value, value, equal_nan=True):  # it may have been changed since
+            if _is_unchanged(self.nodes[known].value, value):
                 return known
-        kept = value if isinstance(value, (int, float)) else real_array(value).copy()
-        symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, **self._whence()[1])
+        kept = value if isinstance(value, (int, float)) else _kept(value)
+        facts = {"device": device_of(kept), **self._whence()[1]}
+        symbol = self._append("constant", "", shape_of(kept), dtype_of(kept), value=kept, **facts)
         self._constants[id(value)] = (value, symbol.id)
         return symbol.id
 
@@ -123,8 +124,10 @@ class Recorder:
         nodes = [self.nodes[i] for i in ids]
         shape = op.infer_shape([node.shape for node in nodes], attributes)
         dtype = op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes)
+        device = _result_device(nodes, attributes)
         name, whence = self._whence()
-        return self._append("op", name, shape, dtype, op=op, inputs=ids, attributes=owned(attributes), **whence)
+        facts = {"op": op, "inputs": ids, "attributes": owned(attributes), "device": device, **whence}
+        return self._append("op", name, shape, dtype, **facts)
 
     def _whence(self) -> tuple[str, dict[str, Any]]:
         """The name, phase, scope, source line and origin of a node that is made now."""
@@ -174,7 +177,8 @@ class Recorder:
 
     def _id_of(self, operand: Any) -> int:
         symbol = _symbol_below(operand)
-        if symbol is None and not isinstance(operand, (int, float, np.ndarray, np.generic, list, tuple, Tensor)):
+        plain = isinstance(operand, (int, float, list, tuple, Tensor)) or backend.is_array(operand)
+        if symbol is None and not plain:
             raise TypeError(
                 f"a graph is made of numbers and arrays, got {operand!r}; does the function return its result?"
             )
@@ -193,6 +197,25 @@ def _symbol_below(value: Any) -> Symbol | None:
     """The symbol inside a value, below any Tensors around it."""
     inner = value.innermost() if type(value) is Tensor else value
     return inner if type(inner) is Symbol else None
+
+
+def _result_device(nodes: Sequence[Node], attributes: Mapping[str, Any]) -> str:
+    """Where an op's result lies: where the op says, or where its operands lie, which must be one place."""
+    devices = [node.device for node in nodes if not (node.kind == "constant" and is_number(node.value))]
+    return backend.device_named(attributes["device"]) if "device" in attributes else backend.common_device(devices)
+
+
+def _kept(value: Any) -> Any:
+    """A copy of a constant, which the caller may change later; a simulated array never changes."""
+    if backend.is_elsewhere(value):
+        return value.copy() if hasattr(value, "copy") else value
+    copied = real_array(value).copy()
+    return copied[()] if isinstance(value, np.generic) else copied
+
+
+def _is_unchanged(kept: Any, value: Any) -> bool:
+    """Whether a constant still is what it was when it was kept."""
+    return kept is value or (not backend.is_elsewhere(value) and np.array_equal(kept, value, equal_nan=True))
 
 
 def _dtype_or_zero(node: Node) -> Any:
@@ -228,9 +251,7 @@ def record(f: Callable[..., Any], *arguments: Any, **options: Any) -> Graph:
         leaves, structure = flatten(argument)
         replaced = []
         for label, leaf in zip(leaf_names(name, structure), leaves, strict=True):
-            if isinstance(leaf, (int, float, np.ndarray, np.generic, Tensor)) or hasattr(
-                leaf, "__cuda_array_interface__"
-            ):
+            if isinstance(leaf, (int, float, Tensor)) or backend.is_array(leaf):
                 inputs.append(recorder.input(leaf, label))
                 leaf = inputs[-1]
             replaced.append(leaf)
@@ -335,12 +356,14 @@ class _FromRecords:
         serial, op, parents, saved, attributes, operands = record
         if op is None:
             leaf: Leaf = operands
-            self._append(serial, "input", leaf.name or self.names.get(serial, ""), leaf.shape, leaf.dtype)
+            name = leaf.name or self.names.get(serial, "")
+            self._append(serial, "input", name, leaf.shape, leaf.dtype, device=leaf.device)
             return
         names = op.operand_names(len(parents))
         kept = dict(zip(op.names_saved(len(parents)), saved, strict=True))
+        here = next(self.nodes[self.ids[parent[0]]].device for parent in parents if parent is not None)
         ids = tuple(
-            self.ids[parent[0]] if parent is not None else self._constant(operands[place], kept.get(name))
+            self.ids[parent[0]] if parent is not None else self._constant(operands[place], kept.get(name), here)
             for place, (name, parent) in enumerate(zip(names, parents, strict=True))
         )
         nodes = [self.nodes[i] for i in ids]
@@ -350,14 +373,16 @@ class _FromRecords:
             serial, "op", self.names.get(serial) or (call.name if call else ""),
             op.infer_shape([node.shape for node in nodes], attributes),
             op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes),
-            op=op, inputs=ids, attributes=attributes, scope=call.scope if call else "", source=call.source if call else None,
+            op=op, inputs=ids, attributes=attributes, device=_result_device(nodes, attributes),
+            scope=call.scope if call else "", source=call.source if call else None,
             saved=tuple(dict.fromkeys(places[n] for n, v in kept.items() if n in places and hasattr(v, "shape"))),
         )  # fmt: skip
 
-    def _constant(self, spec: Any, kept: Any) -> int:
+    def _constant(self, spec: Any, kept: Any, device: str) -> int:
         number = not isinstance(spec, tuple)
         shape, dtype = ((), dtype_of(spec)) if number else spec
-        return self._append(next_serial(), "constant", "", shape, dtype, value=spec if number else kept)
+        where = "cpu" if number else device
+        return self._append(next_serial(), "constant", "", shape, dtype, value=spec if number else kept, device=where)
 
     def _append(self, serial: int, kind: Any, name: str, shape: Any, dtype: Any, **rest: Any) -> int:
         if "value" not in rest:

@@ -141,7 +141,7 @@ class _Watcher:
                 self.tell(events.CotangentComplete(serial, op.name, g))
                 self.local = {}
                 if op.elementwise:
-                    with events.switched(receiver=None, recorder=None):
+                    with events.switched(receiver=None, recorder=None, observes=True):
                         local = op.pull(ops.ones_like(g), *rest)
                         self.local = dict(zip(op.operand_names(len(local)), local, strict=True))
             with self._on_behalf_of(serial, g), self._guarded(serial):
@@ -271,7 +271,7 @@ def _seed(output: Tensor, cotangent: Any) -> Any:
     ):
         value = value._data  # a Tensor of a running outer derivative stays: the result depends on it
     if type(value) is not Tensor and type(value) not in readings:
-        value = backend.asarray(value, dtype, output.device, copy=True)
+        value = backend.placed(value, dtype, output.device, "backward")
     elif value.dtype != dtype:
         value = ops.astype(value, dtype=dtype)
     if value.shape != shape:
@@ -436,7 +436,7 @@ def _input(leaf: Any, level: Level, where: str) -> Tensor:
 
 
 def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value  # sums in another order differ in bits
 
 
 def _checked_argnums(f: Any, argnums: Any) -> tuple[int, ...]:

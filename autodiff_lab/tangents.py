@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import events
+from . import backend, events
 from .sources import call_site
 from .tensors import next_serial
 
@@ -73,8 +73,10 @@ class TangentWatcher:
             return
         used = self.op.per_operand(self.op.jvp_needs(argument), len(self.operands))
         so_far, local = total, None
-        if _is_array(total) and _is_array(tangent):  # on Tensors and symbols, looking would itself be recorded
-            with events.switched(receiver=None, guard=None):
+        if backend.is_array(total) and backend.is_array(
+            tangent
+        ):  # on Tensors and symbols, looking would itself be recorded
+            with events.switched(receiver=None, guard=None, observes=True):
                 so_far, local = self.op.fit_tangent(total, self.named["out"]), self._local(place, tangent)
         pushed = events.TangentPushed(
             self.serial, self.senders[place], self.op.name, argument, rule, direction, self.named[argument], tangent, local,
@@ -86,11 +88,8 @@ class TangentWatcher:
         """The local derivative of an elementwise op: what its rule makes of a tangent of ones."""
         if not self.op.elementwise:
             return None
-        return self.op.apply_jvp(place, np.ones_like(tangent), dict(self.named), self.attributes)
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, np.generic))
+        ones = backend.asarray(np.ones(tangent.shape), tangent.dtype, backend.device_of(tangent))
+        return self.op.apply_jvp(place, ones, dict(self.named), self.attributes)
 
 
 def _numbered(tangents: tuple[Any, ...]) -> NumberedTangents:

@@ -56,18 +56,26 @@ BASE = Level(is_reverse=True)  # the level of Tensors that users make
 class Leaf:
     """What a Tensor that is not the result of an op carries: its name, and the gradient that ``backward`` adds up."""
 
-    __slots__ = ("dtype", "grad", "name", "shape")
+    __slots__ = ("device", "dtype", "grad", "name", "shape")
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str | None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: str, name: str | None) -> None:
         self.shape = shape
         self.dtype = dtype
+        self.device = device
         self.name = name
         self.grad: Tensor | None = None
 
 
 def leaf_record(value: Any, name: str | None = None) -> Record:
     """The record of a value that gradients flow to."""
-    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, name))
+    device = "cpu" if type(value) is np.ndarray else device_below(value)
+    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, device, name))
+
+
+def device_below(value: Any) -> str:
+    """The device of an array, symbol or Tensor."""
+    inner = value.innermost() if type(value) is Tensor else value
+    return str(inner.device) if hasattr(inner, "is_symbol") else backend.device_of(inner)
 
 
 class Tensor:
@@ -146,6 +154,7 @@ class Tensor:
         def take(self, indices: Any, axis: int | None = None) -> Tensor: ...
         def astype(self, dtype: Any) -> Tensor: ...
         def backward(self, gradient: Any = None, create_graph: bool = False) -> None: ...
+        def to(self, device: str) -> Tensor: ...
 
     def __init__(self, data: Any, level: Level = BASE, history: Any = None, name: str | None = None) -> None:
         if level is BASE and type(data) is Tensor:
@@ -177,7 +186,7 @@ class Tensor:
         if type(value) is np.ndarray and type(old) is np.ndarray and value.dtype == old.dtype:
             value = value.copy()
         else:
-            value = backend.asarray(value, dtype=old.dtype, device=self.device, copy=True)
+            value = backend.placed(value, old.dtype, self.device, "data")
         if value.shape != old.shape:
             raise ValueError(f"data: expected shape {old.shape}, got {value.shape}; make a new tensor for a new shape")
         self._data = value
@@ -205,9 +214,8 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the value lies: ``cpu`` or ``cuda:N``."""
-        value = self.innermost()
-        return value.device if hasattr(value, "is_symbol") else backend.device_of(value)
+        """Where the value lies: ``cpu``, ``cuda:N`` or ``sim:N``."""
+        return device_below(self)
 
     def innermost(self) -> Any:
         """The array or symbol below every level."""
@@ -217,31 +225,24 @@ class Tensor:
         return value
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of the value as a NumPy array, which may be changed freely."""
+        """A copy of the value as a NumPy array, which may be changed freely. On another device the host waits for it."""
+        return self._on_host("numpy()")
+
+    def _on_host(self, asked_by: str) -> np.ndarray[Any, Any]:
         value = self.innermost()
         if hasattr(value, "is_symbol"):
             value.numpy()  # says why a symbol has no numbers
-        return np.array(backend.to_numpy(value))
+        return np.array(backend.to_numpy(value, asked_by))
 
     def item(self) -> Any:
-        """The value of a one-element Tensor as a Python number."""
+        """The value of a one-element Tensor as a Python number. On another device the host waits for it."""
         if self.size != 1:
             raise ValueError(f"item: only a Tensor with one element is one number; this one has shape {self.shape}")
-        return self.numpy().item()
+        return self._on_host("item()").item()
 
     def detach(self) -> Tensor:
         """The same value as a constant: no gradient flows through the result."""
         return Tensor(self.innermost(), name=self.name)
-
-    def to(self, device: str) -> Tensor:
-        """A constant copy on another device; the same Tensor where it is there already."""
-        if device == self.device:
-            return self
-        if self.requires_grad:
-            raise NotImplementedError(
-                f"to: moving a recorded Tensor to {device!r} would cut the graph; move detach() and mark the copy instead"
-            )
-        return Tensor(backend.asarray(self.innermost(), device=device), name=self.name)
 
     # ------------------------------------------------------------------------------------------------ how it was computed
 
@@ -282,9 +283,14 @@ class Tensor:
         )
         if hasattr(value, "is_symbol"):
             return f"tensor({value!r}{note})"
-        array = backend.to_numpy(value)
+        array = backend.to_numpy(value, "repr()")
         text = np.array2string(array, prefix="tensor(", separator=", ", threshold=60)
         dtype = "" if array.dtype in (np.float64, np.int64, np.bool_) else f", dtype={array.dtype}"
+        dtype += (
+            ""
+            if self.device == "cpu"
+            else f", device={self.device!r}" + (" (simulated)" if self.device.startswith("sim") else "")
+        )
         grad = ", requires_grad=True" if self.requires_grad and self._level is BASE else ""
         label = f", name={self.name!r}" if self.name else ""
         return f"tensor({text}{dtype}{grad}{label}{note})"
@@ -365,14 +371,14 @@ def _rebuild_leaf(value: Any, device: str, requires_grad: bool, name: str | None
 
 
 def tensor(
-    data: Any, dtype: Any = None, device: str = "cpu", requires_grad: bool = False, name: str | None = None
+    data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False, name: str | None = None
 ) -> Tensor:
     """A Tensor that holds a copy of ``data``.
 
     Args:
         data: an array, a Tensor, a number, or nested lists of numbers.
         dtype: NumPy dtype; by default NumPy's reading of ``data``.
-        device: ``cpu`` or ``cuda:N``.
+        device: ``cpu``, ``cuda:N`` or ``sim:N``; by default where ``data`` lies.
         requires_grad: whether gradients are wanted; needs a floating dtype.
         name: how graphs and views call it.
 
@@ -397,7 +403,7 @@ def tensor(
     return Tensor(value, BASE, leaf_record(value, name), name)
 
 
-def _array_from(data: Any, dtype: Any, device: str) -> Any:
+def _array_from(data: Any, dtype: Any, device: str | None) -> Any:
     """An array from what a user gives; refuses what would lose a gradient."""
     if isinstance(data, Tensor):
         if data.requires_grad:
@@ -408,6 +414,8 @@ def _array_from(data: Any, dtype: Any, device: str) -> Any:
         data = data.innermost()
     if isinstance(data, (list, tuple)) and any(isinstance(part, Tensor) for part in data):
         raise TypeError("tensor: a list of Tensors is joined by ops.stack or ops.concatenate, which keep the gradient")
+    lies = backend.device_of(data) if backend.is_elsewhere(data) else "cpu"
+    device = lies if device is None else backend.device_named(device)
     try:
         return backend.asarray(data, dtype=dtype, device=device, copy=True)
     except ValueError as error:

@@ -181,7 +181,7 @@ def test_an_op_error_names_op_operands_and_what_is_wrong() -> None:
 
 
 def test_an_unknown_device_is_refused_with_what_there_is() -> None:
-    with pytest.raises(ValueError, match="unknown device 'tpu'; this machine has: cpu: NumPy"):
+    with pytest.raises(ValueError, match=r"unknown device 'tpu': write .*this machine has: cpu: NumPy"):
         ad.tensor(1.0, device="tpu")
     x = ad.tensor(1.0)
     assert x.to("cpu") is x and x.device == "cpu"

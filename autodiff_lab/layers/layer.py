@@ -102,6 +102,20 @@ class Layer:
             setattr(other, name, new)
         return other
 
+    def to(self, device: str) -> Self:
+        """A copy of the layer whose parameters lie on a device; they are new leaves, so make the optimizer afterwards.
+
+        >>> from autodiff_lab.layers import Linear
+        >>> Linear(3, 2, seed=0).to("sim:0").weight.device
+        'sim:0'
+        """
+
+        def moved(parameter: Any) -> Tensor:
+            value = parameter.detach() if type(parameter) is Tensor else parameter
+            return tensor(value, device=device, requires_grad=True, name=getattr(parameter, "name", None))
+
+        return self.with_parameters(map_leaves(moved, self.parameters()))
+
     def _placed(self, name: str) -> Self:
         """A copy that knows its name in the layer around it."""
 

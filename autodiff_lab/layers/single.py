@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import ops
+from ..backend import asarray
+from ..bindings import device_of
 from .layer import Layer, Seed
 
 
 def _normal(seed: Seed, shape: tuple[int, ...], deviation: float) -> Any:
     """Random float32 numbers around 0."""
     return (deviation * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+
+
+@lru_cache(maxsize=16)
+def _not_later(tokens: int, device: str) -> Any:
+    """For each token, which tokens are not later; on a device, so that it is copied there once."""
+    return asarray(np.tri(tokens, dtype=np.bool_), device=device)
 
 
 class Linear(Layer):
@@ -135,8 +144,9 @@ class Attention(Layer):
         query, key, value = (self._split(layer(x)) for layer in (self.query, self.key, self.value))
         scores = (query @ key.transpose(0, 1, 3, 2)) * (x.shape[-1] // self.heads) ** -0.5
         if self.causal:
-            not_later = np.tri(x.shape[1], dtype=np.bool_)
-            scores = ops.where(not_later, scores, -1e9)  # exp gives 0 just as for −∞, but nothing becomes infinite
+            scores = ops.where(
+                _not_later(x.shape[1], device_of(x)), scores, -1e9
+            )  # exp gives 0 just as for −∞, but nothing becomes infinite
         weights = ops.softmax(scores)
         mixed = (weights @ value).transpose(0, 2, 1, 3)
         return self.project(mixed.reshape(x.shape))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import events
+from ..backend import device_named
+from ..bindings import device_of
 from ..operators import registry
 from ..tensors import Tensor
 from . import (  # noqa: F401  (importing a family registers its ops)
@@ -30,6 +32,7 @@ from . import (  # noqa: F401  (importing a family registers its ops)
     reduce,
     sliding,
     structure,
+    transfer,
     trigonometric,
 )
 from .composed import composed_functions
@@ -88,6 +91,26 @@ def _transpose(self: Any, *axes: Any) -> Any:
     return _BINDINGS["transpose"](
         self, axes=axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
     )
+
+
+def _to(self: Any, device: str) -> Any:
+    """The value on another device, by ``ops.to_device``; the same object where it lies there already.
+
+    Moving is recorded, so gradients flow back through it: to train on a device, make the leaf there.
+
+    >>> import autodiff_lab as ad
+    >>> x = ad.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x.to("sim:0") * 2.0).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+    device = device_named(device)
+    if device == device_of(self):
+        return self
+    moved = _BINDINGS["to_device"](self, device=device)
+    if type(self) is Tensor:
+        moved._name = self.name
+    return moved
 
 
 _NUMPY_NAMES = {
@@ -192,7 +215,7 @@ def attach_operators(operand: type) -> None:
         setattr(operand, name, _BINDINGS[name])
     methods = {
         "__eq__": _equal, "__ne__": _not_equal, "__getitem__": _getitem, "reshape": _reshape, "transpose": _transpose,
-        "T": property(_transpose), "__array_ufunc__": _array_ufunc, "__array_function__": _array_function,
+        "T": property(_transpose), "to": _to, "__array_ufunc__": _array_ufunc, "__array_function__": _array_function,
     }  # fmt: skip
     for name, method in methods.items():
         setattr(operand, name, method)

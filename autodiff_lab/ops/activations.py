@@ -130,6 +130,16 @@ def _with_math(function: Any, x: Any) -> Any:
     return np.fromiter(map(function, x.ravel().tolist()), dtype, x.size).reshape(x.shape)
 
 
+@erf.kernel("sim")
+def erf_simulated(xp: Any, x: Any) -> Any:
+    return xp.ElementwiseKernel("T x", "T y", "y = erf(x)")(x.astype(function_dtype(x.dtype)))
+
+
+@erfc.kernel("sim")
+def erfc_simulated(xp: Any, x: Any) -> Any:
+    return xp.ElementwiseKernel("T x", "T y", "y = erfc(x)")(x.astype(function_dtype(x.dtype)))
+
+
 erf.dtype_rule(function_dtype)
 erfc.dtype_rule(function_dtype)
 

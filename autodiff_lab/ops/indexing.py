@@ -71,7 +71,7 @@ def add_taken(xp: Any, x: Any, indices: Any, *, shape: Shape, axis: int | None =
         xp.add.at(result.reshape(-1), indices, x)
         return result
     place = _place(axis, len(shape))
-    count = np.ndim(indices)
+    count = getattr(indices, "ndim", 0)
     axes = tuple(range(place, place + count))
     xp.add.at(xp.moveaxis(result, place, 0), indices, xp.moveaxis(x, axes, tuple(range(count))))
     return result

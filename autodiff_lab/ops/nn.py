@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..bindings import device_of
 from ..operators import Shape, floating_dtype, function_dtype, op
 from .exponentials import exp
 from .powers import sqrt
 from .reduce import Axis, in_single, mean, not_empty, reduced_axes, reduced_shape, sum, var
 from .sampling import Call, normal
 from .structure import broadcast_to, reshape
+from .transfer import to_device
 
 # ------------------------------------------------------------------------------------------------------------- softmax
 
@@ -129,8 +131,8 @@ def cross_entropy(xp: Any, logits: Any, classes: Any) -> Any:
 def _checked_classes(classes: Any, count: int) -> Any:
     if classes.dtype.kind not in "iu":
         raise TypeError(f"classes must be whole numbers, got {classes.dtype}; for one-hot rows use argmax first")
-    if classes.size and not 0 <= int(classes.min()) <= int(classes.max()) < count:
-        low, high = int(classes.min()), int(classes.max())
+    low, high = (classes.min().item(), classes.max().item()) if classes.size else (0, 0)
+    if classes.size and not 0 <= low <= high < count:
         raise IndexError(
             f"classes must lie between 0 and {count - 1}, because a row of logits has {count}; got {low}…{high}"
         )
@@ -160,7 +162,10 @@ def cross_entropy_jvp(dlogits: Any, logits: Any, classes: Any) -> Any:
 
 
 def _surprise(logits: Any, classes: Any) -> Any:
-    return softmax(logits) - one_hot(classes, logits.shape[-1], logits.dtype)
+    right = one_hot(classes, logits.shape[-1], logits.dtype)
+    if device_of(right) != device_of(logits):  # the class is a plain number, which lies nowhere
+        right = to_device(right, device_of(logits))
+    return softmax(logits) - right
 
 
 def _rows(logits: Any) -> int:

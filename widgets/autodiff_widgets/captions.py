@@ -13,6 +13,7 @@ from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 
 from .values import bytes_text, is_short, number_text, value_text
+from .values import bytes_text, is_short, numbers_of, time_text, value_text
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,9 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
         product = "its gradient × the local derivative"
         if is_short(event.upstream, 30) and is_short(event.local, 30):
             product = f"{value_text(event.upstream)} × {value_text(event.local)}"
-        fits = np.shape(event.contribution) == np.shape(event.upstream)
-        how = f"{product} = {sent}" if fits else f"{product}, summed to shape {np.shape(event.contribution)}, = {sent}"
+        shape = numbers_of(event.contribution).shape
+        fits = shape == numbers_of(event.upstream).shape
+        how = f"{product} = {sent}" if fits else f"{product}, summed to shape {shape}, = {sent}"
     count, total = name.contributions.get(event.into, event.arrived), value_text(event.total)
     progress = (
         f"contribution {event.arrived} of {count}; the sum is now {total}" if count > 1 else "its only contribution"
@@ -318,3 +320,22 @@ def _step_trained(event: events.StepTrained, name: Names) -> str:
 @says(events.TrainingStopped)
 def _training_stopped(event: events.TrainingStopped, name: Names) -> str:
     return f"{event.run} stops in step {event.step}: {event.reason}"
+
+
+@says(events.WorkQueued)
+def _work_queued(event: events.WorkQueued, name: Names) -> str:
+    when = f"from {time_text(event.start)} to {time_text(event.end)}"
+    return f"At {time_text(event.queued)} the host queues {event.name} on {event.device}, where it runs {when}."
+
+
+@says(events.Transferred)
+def _transferred(event: events.Transferred, name: Names) -> str:
+    took = time_text(event.end - event.start)
+    return f"{bytes_text(event.nbytes)} are copied from {event.source} to {event.target}, in {took}."
+
+
+@says(events.Synchronised)
+def _synchronised(event: events.Synchronised, name: Names) -> str:
+    waited = event.end - event.start
+    took = f"waits {time_text(waited)}" if waited else "need not wait"
+    return f"{event.asked_by} needs what {event.device} has computed: the host {took}."

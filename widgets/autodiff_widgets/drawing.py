@@ -15,7 +15,7 @@ from .collapsing import collapsed, first_nodes
 from .layout import Engine, Layout, place
 from .scene import Change, Pane, State
 from .shapes import Text
-from .values import bytes_text
+from .values import bytes_text, numbers_of
 
 LARGEST = 3000  # nodes drawn at most; the browser steps that many in 40 ms
 SHOWN = 200  # nodes of a larger graph that are drawn
@@ -80,9 +80,7 @@ def kept_text(node: Node, kept: Iterable[int], graph: Graph) -> str:
 
 
 def _constant(node: Node) -> str:
-    return (
-        f"{np.asarray(node.value).item():.6g}" if node.value is not None and np.size(node.value) == 1 else "of an array"
-    )
+    return "of an array" if node.value is None or np.prod(node.shape) != 1 else f"{numbers_of(node.value).item():.6g}"
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def _node_facts(node: Node, graph: Graph) -> Rows:
         ("shape", str(node.shape)),
         ("dtype", str(node.dtype)),
         ("size", bytes_text(node.nbytes)),
-        ("device", "" if node.device == "cpu" else node.device),
+        ("device", _device(node.device)),
         ("scope", node.scope),
         ("value", "" if node.value is None else value_text(node.value)),
         ("saves for backward", _sizes([graph.nodes[i] for i in node.saved])),
@@ -62,6 +62,10 @@ def _node_facts(node: Node, graph: Graph) -> Rows:
         ("written in", "" if node.source is None else str(node.source)),
     ]
     return tuple((label, value) for label, value in rows if value)
+
+
+def _device(name: str) -> str:
+    return "" if name == "cpu" else f"{name} (simulated)" if name.startswith("sim") else name
 
 
 def _call(node: Node, graph: Graph) -> str:

@@ -20,7 +20,7 @@ from .scene import Change
 from .shapes import Text
 from .steps import Steps
 from .tangents_shown import TangentsShown, longest_lines
-from .values import box_text, value_text
+from .values import box_text, numbers_of, value_text
 
 
 def of_reverse_mode(heard: Sequence[Event]) -> list[Event]:
@@ -273,4 +273,4 @@ def _gradient_line(value: Any, progress: str = "") -> str:
 
 
 def _inner(one: Any, other: Any) -> float:
-    return float(np.sum(np.asarray(one) * np.asarray(other)))
+    return float(np.sum(numbers_of(one) * numbers_of(other)))

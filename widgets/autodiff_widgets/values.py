@@ -15,7 +15,7 @@ def value_text(value: Any, longest: int = 60) -> str:
     >>> value_text(6.0), value_text(np.array([1.0, 0.25])), value_text(np.ones((9, 9)))
     ('6', '[1, 0.25]', '(9, 9) mean 1, norm 9')
     """
-    array = _array(value)
+    array = numbers_of(value)
     if is_short(array, longest):
         return _numbers(array)
     mean = f"mean {number_text(array.astype(float).mean(), 4)}, " if array.size else ""
@@ -28,7 +28,7 @@ def box_text(value: Any) -> str:
     >>> box_text(np.ones((4, 4)))
     '(4, 4) norm 4'
     """
-    array = _array(value)
+    array = numbers_of(value)
     return _numbers(array) if is_short(array, 20) else f"{array.shape} {_norm(array)}"
 
 
@@ -38,11 +38,16 @@ def is_short(value: Any, longest: int = 60) -> bool:
     >>> is_short(np.ones(3)), is_short(np.ones(300))
     (True, False)
     """
-    array = _array(value)
+    array = numbers_of(value)
     return array.ndim == 0 or (0 < array.size <= longest // 2 and len(_numbers(array)) <= longest)
 
 
-def _array(value: Any) -> np.ndarray[Any, Any]:
+def numbers_of(value: Any) -> np.ndarray[Any, Any]:
+    """A value's numbers as a NumPy array; from another device they are copied, for which the host waits.
+
+    >>> numbers_of(ad.tensor([1.0, 2.0], device="sim:0"))
+    array([1., 2.])
+    """
     if isinstance(value, np.ndarray):
         return value
     return (value if isinstance(value, ad.Tensor) else ad.tensor(value)).numpy()
@@ -77,3 +82,15 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{count / (1000 if unit == 'kB' else size):.3g} {unit}"
     return f"{count} B"
+
+
+def time_text(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> time_text(2.5e-6), time_text(0.0125), time_text(3.0)
+    ('2.5 µs', '12.5 ms', '3 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds / 1e-6:.4g} µs"
