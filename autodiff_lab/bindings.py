@@ -86,7 +86,8 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if launch is not None and "device" not in attributes:
         return launch(op, kernel, arrays, attributes)
     result = kernel(library, *arrays, **attributes)
-    return result if type(result) is np.ndarray or backend.is_elsewhere(result) else np.asarray(result)
+    is_scalar = isinstance(result, (np.generic, int, float))
+    return np.asarray(result) if is_scalar or not backend.is_array(result) else result
 
 
 def is_number(operand: Any) -> bool:

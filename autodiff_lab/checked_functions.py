@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import ops
-from .bindings import OpError, dtype_of
+from .backend import is_array, to_numpy
+from .bindings import OpError, device_of, dtype_of
 from .recording import leaf_names, parameter_names
 from .reverse_mode import vjp
 from .tensors import Tensor
@@ -37,7 +38,8 @@ class CheckedFunction:
     ) -> None:
         self.f, self.name = f, getattr(f, "__name__", type(f).__name__)
         leaves, self._structure = flatten(tuple(arguments))
-        self._leaves = [leaf.numpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self._devices = [device_of(leaf) for leaf in leaves]
+        self._leaves = [to_numpy(leaf.innermost()) if _is_host_tensor(leaf) else leaf for leaf in leaves]
         self._places = [place for place, leaf in enumerate(self._leaves) if _is_floating(leaf)]
         if not self._places:
             seen = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "none"
@@ -45,7 +47,7 @@ class CheckedFunction:
         parts = zip(parameter_names(f, len(arguments)), self._structure.parts, strict=True)
         every_name = [name for argument, part in parts for name in leaf_names(argument, part)]
         self.names = [every_name[place] for place in self._places]
-        self.given = [np.array(self._leaves[place]) for place in self._places]
+        self.given = [np.array(_numbers(self._leaves[place])) for place in self._places]
         self.point = [value.astype(np.float64) for value in self.given]
         self._narrows = by_hand is None and self._refuses_float64()
         self._wraps = by_hand is None or self._needs_tensors()
@@ -53,10 +55,11 @@ class CheckedFunction:
         self.pull: Pull = self._by_rules if by_hand is None else lambda *asked: self._by_hand(by_hand, *asked)
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """All arguments, with ``values`` for the checked leaves."""
+        """All arguments, with ``values`` for the checked leaves, each on its device."""
         given = list(self._leaves)
         for place, value, own in zip(self._places, values, self.given, strict=True):
-            given[place] = ops.astype(value, dtype=own.dtype) if self._narrows else value
+            narrow = ops.astype(value, dtype=own.dtype) if self._narrows else value
+            given[place] = moved(narrow, self._devices[place])
         found: tuple[Any, ...] = self._structure.rebuild(given)
         return found
 
@@ -64,7 +67,7 @@ class CheckedFunction:
         """The floating arrays of the result. Fresh copies go in and come out: an op may give a view of its input."""
         fresh = [Tensor(np.array(value)) if self._wraps else np.array(value) for value in values]
         results = flatten(self.f(*self.arguments(fresh)))[0]
-        arrays = [r.numpy() if isinstance(r, Tensor) else np.array(r) for r in results]
+        arrays = [np.array(_numbers(r)) for r in results]
         return [array for array in arrays if array.dtype.kind == "f"]
 
     def numbers(self, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -113,7 +116,7 @@ class CheckedFunction:
 
     def _by_rules(self, values: Sequence[np.ndarray], cotangents: np.ndarray) -> list[Arrays]:
         def floating_results(*moving: Any) -> Any:
-            return [r for r in flatten(self.f(*self.arguments(moving)))[0] if dtype_of(r).kind == "f"]
+            return [moved(r, "cpu") for r in flatten(self.f(*self.arguments(moving)))[0] if dtype_of(r).kind == "f"]
 
         results, pull = vjp(floating_results, *values)
         return [[self._shaped(g, i, ()) for i, g in enumerate(pull(_split(c, results)))] for c in cotangents]
@@ -142,7 +145,7 @@ class CheckedFunction:
 
     def _shaped(self, gradient: Any, place: int, result_shape: tuple[int, ...]) -> np.ndarray:
         """A gradient as an array of its own, refused where its shape is not that of its input."""
-        array = gradient.numpy() if isinstance(gradient, Tensor) else np.array(gradient)
+        array = np.array(_numbers(gradient))
         expected = result_shape + self.given[place].shape
         if array.shape != expected:
             raise WrongShapeError(
@@ -163,7 +166,8 @@ def second_order(checked: CheckedFunction, cotangents: np.ndarray) -> CheckedFun
 
     def gradient(*moving: Any) -> Any:
         def floating_results(*values: Any) -> Any:
-            return [r for r in flatten(checked.f(*checked.arguments(values)))[0] if dtype_of(r).kind == "f"]
+            results = flatten(checked.f(*checked.arguments(values)))[0]
+            return [moved(r, "cpu") for r in results if dtype_of(r).kind == "f"]
 
         return vjp(floating_results, *moving[:count]).pull(list(moving[count:]))
 
@@ -180,5 +184,18 @@ def _split(row: np.ndarray, parts: Sequence[Any]) -> list[Any]:
     return [np.asarray(row[start:end].reshape(part.shape), part.dtype) for start, end, part in pieces]
 
 
+def moved(value: Any, device: str) -> Any:
+    """A value on a device; differences are taken on the host, wherever the function computes."""
+    return value if device_of(value) == device else ops.to_device(value, device)
+
+
+def _numbers(value: Any) -> Any:
+    return to_numpy(value.innermost() if isinstance(value, Tensor) else value) if hasattr(value, "dtype") else value
+
+
+def _is_host_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.device == "cpu"
+
+
 def _is_floating(leaf: Any) -> bool:
-    return isinstance(leaf, float) or (isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind == "f")
+    return isinstance(leaf, float) or ((is_array(leaf) or isinstance(leaf, Tensor)) and leaf.dtype.kind == "f")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from ..bindings import device_of
 from .layer import Layer, Seed
-from .single import Attention, Conv2d, Embedding, LayerNorm, Linear
+from .single import Attention, Conv2d, Embedding, LayerNorm, Linear, places
 
 
 class MLP(Layer):
@@ -145,7 +146,7 @@ class TransformerLM(Layer):
             raise ValueError(
                 f"TransformerLM: got {count} tokens, but its context is {self.context}; cut the text or raise context"
             )
-        hidden = self.token(x) + self.place(np.arange(count))
+        hidden = self.token(x) + self.place(places(count, device_of(x)))
         for name in self.block_names:
             hidden = getattr(self, name)(hidden)
         return self.head(self.norm(hidden))

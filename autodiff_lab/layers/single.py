@@ -18,10 +18,19 @@ def _normal(seed: Seed, shape: tuple[int, ...], deviation: float) -> Any:
     return (deviation * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
 
 
+# What a layer computes with beside x and its parameters is made once for each device, not copied there at every call.
+
+
 @lru_cache(maxsize=16)
-def _not_later(tokens: int, device: str) -> Any:
-    """For each token, which tokens are not later; on a device, so that it is copied there once."""
+def not_later(tokens: int, device: str) -> Any:
+    """For each token, which tokens are not later."""
     return asarray(np.tri(tokens, dtype=np.bool_), device=device)
+
+
+@lru_cache(maxsize=16)
+def places(tokens: int, device: str) -> Any:
+    """The number of each token's place."""
+    return asarray(np.arange(tokens), device=device)
 
 
 class Linear(Layer):
@@ -145,7 +154,7 @@ class Attention(Layer):
         scores = (query @ key.transpose(0, 1, 3, 2)) * (x.shape[-1] // self.heads) ** -0.5
         if self.causal:
             scores = ops.where(
-                _not_later(x.shape[1], device_of(x)), scores, -1e9
+                not_later(x.shape[1], device_of(x)), scores, -1e9
             )  # exp gives 0 just as for −∞, but nothing becomes infinite
         weights = ops.softmax(scores)
         mixed = (weights @ value).transpose(0, 2, 1, 3)

@@ -7,6 +7,7 @@ when work is queued, and are those of a device that runs beside the host.
 from __future__ import annotations
 
 import gc
+from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar, Token
@@ -114,21 +115,24 @@ class Engine:
     """A part of a device that does one thing at a time."""
 
     def __init__(self) -> None:
-        self._busy: list[tuple[float, float]] = []
+        self._busy: list[tuple[float, float]] = []  # from, to; in order
 
     def first_gap(self, ready: float, seconds: float) -> float:
         """The earliest start, not before ``ready``, of something that takes so many seconds."""
-        self._busy = [span for span in self._busy if span[1] > host.now]  # nothing new starts in the past
-        for start, end in self._busy:
+        for start, end in self._busy[bisect_right(self._busy, ready, key=_end) :]:
             if ready + seconds <= start:
                 break
             ready = max(ready, end)
         return ready
 
-    def take(self, start: float, seconds: float) -> None:
-        """Be busy."""
-        self._busy.append((start, start + seconds))
-        self._busy.sort()
+    def take(self, start: float, end: float) -> None:
+        """Be busy. What is over is forgotten, because nothing new starts in the past."""
+        del self._busy[: bisect_right(self._busy, host.now, key=_end)]
+        insort(self._busy, (start, end))
+
+
+def _end(span: tuple[float, float]) -> float:
+    return span[1]
 
 
 class Device:
@@ -308,8 +312,8 @@ class Stream:
             before = self.device.streams if self is default else (self, default)
             ready = max(host.now, *(stream.free_at for stream in before))
             start, engine = min(((one.first_gap(ready, seconds), one) for one in engines), key=lambda pair: pair[0])
-            engine.take(start, seconds)
             self.free_at = start + seconds
+            engine.take(start, self.free_at)
             return start, self.free_at
 
 
