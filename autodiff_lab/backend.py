@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
@@ -84,6 +85,11 @@ def library_of(device: str) -> Any:
     """The array library that computes on a device: NumPy on ``cpu``, CuPy on ``cuda:N``, a strict one on ``sim:N``."""
     kind = device_named(device).partition(":")[0]
     return np if kind == "cpu" else _cupy() if kind == "cuda" else simulation().library(device_named(device))
+
+
+def current(device: str) -> AbstractContextManager[Any]:
+    """Inside the block, CuPy makes its arrays on this GPU."""
+    return _cuda_device(device) if device.startswith("cuda") else nullcontext()
 
 
 def asarray(data: Any, dtype: Any = None, device: str = "cpu", copy: bool | None = None) -> Array:
@@ -164,8 +170,12 @@ def _cupy() -> ModuleType:
     return import_module("cupy")
 
 
+def _cuda_device(device: str) -> AbstractContextManager[Any]:
+    return _cupy().cuda.Device(int(device.partition(":")[2]))  # type: ignore[no-any-return]
+
+
 def _to_cuda(array: np.ndarray[Any, Any], device: str) -> Array:
-    with _cupy().cuda.Device(int(device.partition(":")[2])):
+    with _cuda_device(device):
         start = perf_counter()
         result = _cupy().array(array)
         events.tell(events.Transferred("cpu", device, array.nbytes, start, perf_counter()))

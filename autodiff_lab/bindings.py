@@ -85,7 +85,11 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     kernel = op.kernel_for(device, arrays)
     if launch is not None and "device" not in attributes:
         return launch(op, kernel, arrays, attributes)
-    result = kernel(library, *arrays, **attributes)
+    if device == "cpu":
+        result = kernel(library, *arrays, **attributes)
+    else:
+        with backend.current(device):
+            result = kernel(library, *arrays, **attributes)
     is_scalar = isinstance(result, (np.generic, int, float))
     return np.asarray(result) if is_scalar or not backend.is_array(result) else result
 

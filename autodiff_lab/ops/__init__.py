@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..backend import device_named
+from ..backend import device_named, is_elsewhere
 from ..bindings import device_of
 from ..operators import registry
 from ..tensors import Tensor
@@ -71,7 +71,8 @@ def _not_equal(self: Any, other: Any) -> Any:
 
 def _getitem(self: Any, index: Any) -> Any:
     inner = index.innermost() if isinstance(index, Tensor) else index
-    if hasattr(inner, "is_symbol") and index.dtype.kind in "iu":  # whole numbers that only a run of the graph will know
+    not_here = hasattr(inner, "is_symbol") or is_elsewhere(inner)
+    if not_here and index.dtype.kind in "iu":  # whole numbers that only a run of the graph, or a device, will know
         return _BINDINGS["take"](self, index, axis=0)
     return _BINDINGS["getitem"](self, index=_plain_index(index))
 

@@ -129,6 +129,9 @@ class SimulatedArray:
     def __repr__(self) -> str:
         return f"<array on {self.device} (simulated), {self.shape} {self.dtype}>"
 
+    def __reduce__(self) -> Any:
+        return upload, (self.get(asked_by="pickle"), self.device)
+
     __copy__ = __deepcopy__ = lambda self, *_: self  # it is never changed
 
 

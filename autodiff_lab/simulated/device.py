@@ -10,7 +10,7 @@ import gc
 from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -83,9 +83,10 @@ class Host:
             try:
                 while self._queue:
                     try:
-                        self._queue.popleft()()
+                        self._queue[0]()
                     except Exception as error:
                         first = first or error
+                    self._queue.popleft()  # not where the user has stopped it: then it is done the next time
             finally:
                 self._running = False
         if first is not None:
@@ -169,8 +170,7 @@ class Device:
     @property
     def stream(self) -> Stream:
         """The stream on which this thread queues work: that of the innermost ``with stream:``, or the default one."""
-        current = _current.get()
-        return current if current is not None and current.device is self else self.default_stream
+        return next((one for one in reversed(_entered.get()) if one.device is self), self.default_stream)
 
     @property
     def engines(self) -> list[Engine]:
@@ -255,17 +255,16 @@ class Stream:
         self.device.streams.add(self)
         self.free_at = 0.0  # the virtual time at which all its work is done
         self.seen: Mark = {}  # what of other streams is done before this stream's next work
-        self._tokens: list[Token[Stream | None]] = []
 
     def __repr__(self) -> str:
         return f"<stream {self.number} of the simulated device {self.device.name}>"
 
     def __enter__(self) -> Stream:
-        self._tokens.append(_current.set(self))
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *_error: object) -> None:
-        _current.reset(self._tokens.pop())
+        _entered.set(_entered.get()[:-1])
 
     def record(self) -> Event:
         """An event that happens when everything queued here so far is done."""
@@ -333,5 +332,5 @@ class Event:
         host.wait_for(self.device.name, self.mark, "event")
 
 
-_current: ContextVar[Stream | None] = ContextVar("autodiff_lab.simulated_stream", default=None)
+_entered: ContextVar[tuple[Stream, ...]] = ContextVar("autodiff_lab.simulated_streams", default=())
 _device = device
