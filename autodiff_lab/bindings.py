@@ -83,10 +83,10 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if op.declared is not None:
         arrays = op.declared.converted(arrays, attributes, library)
     kernel = op.kernel_for(device, arrays)
-    if launch is not None and "device" not in attributes:
-        return launch(op, kernel, arrays, attributes)
     if device == "cpu":
         result = kernel(library, *arrays, **attributes)
+    elif launch is not None and "device" not in attributes:
+        return launch(op, kernel, arrays, attributes)
     else:
         with backend.current(device):
             result = kernel(library, *arrays, **attributes)

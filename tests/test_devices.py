@@ -269,6 +269,16 @@ def test_a_kernel_computes_with_what_cupy_has(device: simulated.Device, body: An
     np.testing.assert_array_equal(in_a_kernel(body), expected)
 
 
+def test_a_kernel_may_copy_a_numpy_array_to_the_device_which_is_told(device: simulated.Device) -> None:
+    with ad.listen() as told:
+        assert in_a_kernel(lambda xp, x: x * xp.asarray(np.array([1.0, 0.0, 2.0]))).tolist() == [1.0, 0.0, 6.0]
+    assert [(event.source, event.target, event.nbytes) for event in of_kind(told, events.Transferred)] == [
+        ("cpu", "sim:7", 24),  # the operand
+        ("cpu", "sim:7", 24),  # the array inside the kernel
+        ("sim:7", "cpu", 24),  # the result
+    ]
+
+
 def test_a_kernel_changes_its_own_arrays_through_views(device: simulated.Device) -> None:
     def body(xp: Any, x: Any) -> Any:
         result = xp.zeros((3, 3))
@@ -495,7 +505,8 @@ def test_work_that_the_user_has_stopped_is_done_the_next_time(device: simulated.
     assert result.get().tolist() == [2.0, 3.0, 4.0]
 
 
-def test_arrays_on_a_device_can_be_pickled(device: simulated.Device) -> None:
+def test_an_array_that_the_host_has_copied_there_is_done_and_can_be_pickled(device: simulated.Device) -> None:
+    assert on().data.get(blocking=False).tolist() == [1.0, 2.0, 3.0]  # for an upload the host has waited
     again = pickle.loads(pickle.dumps(on().data))
     assert again.device == "sim:7" and again.get().tolist() == [1.0, 2.0, 3.0]
 

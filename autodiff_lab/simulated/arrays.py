@@ -78,6 +78,7 @@ class SimulatedArray:
             )
         if blocking:
             host.wait_for(self.device, {self._stream: self._ready}, asked_by)
+        host.carry_out()
         if isinstance(self._content, Exception):
             raise self._content
         assert isinstance(self._content, DeviceArray)
@@ -95,8 +96,41 @@ class SimulatedArray:
             raise TypeError(f"no op stands for np.{function.__name__}, so it does not take {self!r}")
         return _OPERATORS[function](*operands)
 
-    def fill(self, operands: Sequence[Any], kernel: Kernel, attributes: Mapping[str, Any]) -> None:
-        """Run the kernel and keep what it gives. What was computed from something that failed, failed for the same reason."""
+    def launch(self, op: Op, kernel: Kernel, operands: Sequence[Any], attributes: dict[str, Any]) -> SimulatedArray:
+        """Queue an op call, of which this array is an operand, on the current stream of its device."""
+        stream, arrays = self._on.stream, [operand for operand in operands if isinstance(operand, SimulatedArray)]
+        for array in arrays:
+            array._check_order(op.name, stream)
+        for held in _host_arrays(tuple(attributes.values())):  # such as an index, which travels with the call
+            stream.queue_transfer("cpu", lambda: None, held.nbytes)
+        shape = op.infer_shape([shape_of(operand) for operand in operands], attributes)
+        dtype = op.infer_dtype([o.dtype if hasattr(o, "dtype") else type(o)(0) for o in operands], attributes)
+        result = SimulatedArray(self._on, shape, dtype)
+        source = call_site()[1]
+
+        def work() -> None:
+            try:
+                result._compute(operands, kernel, attributes)
+            except Exception as error:
+                where = f"queued in {source}" if source else "queued earlier"
+                result._content = _told_later(
+                    op, error, operands, attributes, f"on {result.device} (simulated), {where}"
+                )
+                raise result._content from error
+
+        nbytes = result.nbytes + sum(array.nbytes for array in arrays)
+        result._ready = stream.queue(op.name, work, nbytes)
+        return result
+
+    def _check_order(self, op: str, stream: Stream) -> None:
+        if not stream.may_read(self._stream, self._ready):
+            raise StreamOrderError(
+                f"{op} on {stream!r} reads what {self._stream!r} may not have written yet; let it wait: "
+                "reader.wait_event(writer.record())"
+            )
+
+    def _compute(self, operands: Sequence[Any], kernel: Kernel, attributes: Mapping[str, Any]) -> None:
+        """Run the kernel and keep what it gives. What is computed from something that failed, fails for the same reason."""
         failed = [o._content for o in operands if isinstance(o, SimulatedArray) and isinstance(o._content, Exception)]
         if failed:
             self._content = failed[0]
@@ -157,36 +191,6 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def _launch(op: Op, kernel: Kernel, operands: Sequence[Any], attributes: dict[str, Any]) -> SimulatedArray:
-    """Queue an op call on the current stream of the device on which its operands lie."""
-    arrays = [operand for operand in operands if isinstance(operand, SimulatedArray)]
-    stream = arrays[0]._on.stream
-    for array in arrays:
-        if not stream.may_read(array._stream, array._ready):
-            raise StreamOrderError(
-                f"{op.name} on {stream!r} reads what {array._stream!r} may not have written yet; let it wait: "
-                "reader.wait_event(writer.record())"
-            )
-    for held in _host_arrays(tuple(attributes.values())):  # such as an index, which travels with the call
-        stream.queue_transfer("cpu", lambda: None, held.nbytes)
-    shape = op.infer_shape([shape_of(operand) for operand in operands], attributes)
-    dtype = op.infer_dtype([o.dtype if hasattr(o, "dtype") else type(o)(0) for o in operands], attributes)
-    result = SimulatedArray(arrays[0]._on, shape, dtype)
-    source = call_site()[1]
-
-    def work() -> None:
-        try:
-            result.fill(operands, kernel, attributes)
-        except Exception as error:
-            where = f"queued in {source}" if source else "queued earlier"
-            result._content = _told_later(op, error, operands, attributes, f"on {result.device} (simulated), {where}")
-            raise result._content from error
-
-    nbytes = result.nbytes + sum(array.nbytes for array in arrays)
-    result._ready = stream.queue(op.name, work, nbytes)
-    return result
-
-
 def _host_arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
     """The NumPy arrays in nested lists and tuples."""
     if isinstance(value, np.ndarray):
@@ -194,9 +198,6 @@ def _host_arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _host_arrays(part)
-
-
-setattr(SimulatedArray, "launch", staticmethod(_launch))  # noqa: B010
 
 
 def _told_later(op: Op, error: Exception, operands: Any, attributes: dict[str, Any], where: str) -> Exception:

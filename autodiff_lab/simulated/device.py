@@ -1,7 +1,8 @@
 """A simulated accelerator: its memory, its streams and events, and the virtual time at which everything happens.
 
 Numbers are computed by NumPy, when the host synchronises. Times are not measured: they follow from ``Costs``, at the moment
-when work is queued, and are those of a device that runs beside the host.
+when work is queued, and are those of a device that runs beside the host. What the host computes itself takes no virtual time,
+unless somebody lets it pass: ``host.now += seconds``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .. import events
 from .cupy_names import cupy_names
-from .device import Block, Device
+from .device import Block, Device, host
 
 
 def refused(what: str, advice: str) -> Callable[..., NoReturn]:
@@ -232,6 +233,9 @@ class Library:
         return Function(self._device, full, found)
 
 
+_COPIES = ("array", "asarray", "ascontiguousarray", "asfortranarray")  # these take NumPy arrays, in CuPy too
+
+
 class Function:
     """A function of the library; a ufunc with its methods, or something that is indexed, as ``xp.ogrid``."""
 
@@ -245,15 +249,22 @@ class Function:
         unknown = [] if takes_any else [name for name in options if name not in self._parameters]
         if unknown:
             raise TypeError(f"CuPy's {self._name} takes no {unknown[0]!r}; it has {', '.join(self._parameters)}")
-        if self._name.endswith(".at"):  # xp.add.at(x, index, values)
-            target, index, *values = arguments
-            return _call(
-                self._device,
-                lambda x, *rest: self._function(x, plain_index(index, self._device), *rest),
-                (target, *values),
-                {},
-            )
+        if self._name.endswith(".at"):
+            return self._at(*arguments)
+        if self._name in _COPIES and isinstance(arguments[0], np.ndarray):
+            arguments = (self._copied(arguments[0]), *arguments[1:])
         return _call(self._device, self._function, arguments, options)
+
+    def _at(self, target: Any, index: Any, *values: Any) -> Any:
+        """``xp.add.at(x, index, values)``."""
+        at = plain_index(index, self._device)
+        return _call(self._device, lambda x, *rest: self._function(x, at, *rest), (target, *values), {})
+
+    def _copied(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        """A NumPy array as one of the device, which a kernel asks for by ``xp.asarray``: a copy between devices."""
+        end = host.now + self._device.costs.link(array.nbytes)
+        events.tell(events.Transferred("cpu", self._device.name, array.nbytes, host.now, end))
+        return DeviceArray(np.array(array), self._device)
 
     def __getitem__(self, index: Any) -> Any:
         return _call(self._device, lambda at: self._function[at], (index,), {})
