@@ -1,7 +1,8 @@
-"""What CuPy has: the names that a simulated device knows. Written by ``python -m autodiff_lab.simulated.cupy_names``.
+"""What CuPy has: the names that a simulated device knows.
 
-The list is ``autodiff_lab/data/cupy_names.txt``, one name a line, as ``argsort a axis kind``: a function and its parameters. A
-name without parameters takes what NumPy's takes.
+The list is ``cupy_names.txt`` beside this file, one name a line, as ``argsort a axis kind``: a function and its parameters. A
+name without parameters takes what NumPy's takes. Where CuPy is installed, this writes it, without a GPU:
+``python -m autodiff_lab.simulated.cupy_names > autodiff_lab/simulated/cupy_names.txt``
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def cupy_names() -> dict[str, tuple[str, ...]]:
     >>> cupy_names()["argsort"], "nanprod" in cupy_names(), "piecewise_linear" in cupy_names()
     (('a', 'axis', 'kind'), True, False)
     """
-    lines = files("autodiff_lab").joinpath("data/cupy_names.txt").read_text().splitlines()
+    lines = files(__package__).joinpath("cupy_names.txt").read_text().splitlines()
     parts = [line.split() for line in lines if not line.startswith("#")]
     return {name: tuple(parameters) for name, *parameters in parts}
 
