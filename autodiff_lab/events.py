@@ -372,11 +372,6 @@ def silence() -> AbstractContextManager[Any]:
     return nullcontext() if receiver() is None else switched(receiver=None)
 
 
-def unwatched() -> AbstractContextManager[Any]:
-    """Nobody hears what happens inside the block, and without a listener it runs as fast as ever."""
-    return nullcontext() if context.get() is None else switched(receiver=None)
-
-
 def backward_phase() -> AbstractContextManager[Any]:
     """What is recorded inside the block belongs to the backward pass."""
     return nullcontext() if context.get() is None else switched(phase="backward")

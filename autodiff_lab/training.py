@@ -135,7 +135,7 @@ def _steps(setting: Setting, name: str) -> Iterator[StepTrained | TrainingStoppe
 
 
 def _step(setting: Setting, model: Layer, optimizer: Optimizer, batch: tuple[Any, Any]) -> tuple[float, float]:
-    with events.unwatched(), np.errstate(all="ignore"):  # a run that diverges overflows, and its numbers say so
+    with events.silence(), np.errstate(all="ignore"):  # a run that diverges overflows, and its numbers say so
         optimizer.zero_grad()
         loss = _backward(setting, model, batch)
         optimizer.step()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bindings import shape_of
 from ..operators import Shape, op, result_dtype
 from .composed import composed
 from .sampling import Call, normal
@@ -65,7 +66,7 @@ def take_samples() -> list[Call]:
 @op(constant_inputs=("indices",))
 def add_taken(xp: Any, x: Any, indices: Any, *, shape: Shape, axis: int | None = None) -> Any:
     """Zeros of ``shape`` to which x is added where ``indices`` name entries along ``axis``: the adjoint of take."""
-    add_taken_shape(x.shape, np.shape(indices), shape=shape, axis=axis)
+    add_taken_shape(x.shape, shape_of(indices), shape=shape, axis=axis)
     result = xp.zeros(shape, x.dtype)
     if axis is None:
         xp.add.at(result.reshape(-1), indices, x)

@@ -12,8 +12,7 @@ from autodiff_lab import FaultFound, events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 
-from .values import bytes_text, is_short, number_text, value_text
-from .values import bytes_text, is_short, numbers_of, time_text, value_text
+from .values import bytes_text, is_short, number_text, numbers_of, time_text, value_text
 
 
 @dataclass(frozen=True)
