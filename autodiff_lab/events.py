@@ -290,6 +290,93 @@ class Synchronised(NamedTuple):
     asked_by: str  # what made it wait: "item()", "numpy()", "synchronize()"
     start: float
     end: float
+# -------------------------------------------------------------------------------------------------------- scheduling
+#
+# ``step`` is the number in the lecture's workflow: 1 collect the tasks, 2 count dependencies, 3 put those with none into the
+# ready queue, 4 take one, allocate its resource, execute, 5 decrement its successors, 6 put those that reached 0 into the
+# queue, 7 repeat 4 to 6. Tasks are numbers of a schedule.Tasks, times are seconds from the start.
+
+
+class TasksCollected(NamedTuple):
+    """All tasks are known, and the policy has made its plan."""
+
+    count: int
+    policy: str
+    step: int = 1
+
+
+class TaskDependenciesCounted(NamedTuple):
+    """A task waits for this many others."""
+
+    task: int
+    waiting_for: int
+    step: int = 2
+
+
+class TaskEnqueued(NamedTuple):
+    """A task waits for nothing any more and joins the ready queue."""
+
+    task: int
+    priority: float
+    time: float
+    step: int  # 3 at the start, 6 later
+
+
+class TaskTaken(NamedTuple):
+    """The policy's choice: this task leaves the ready queue."""
+
+    task: int
+    time: float
+    step: int = 4
+
+
+class ResourceAwaited(NamedTuple):
+    """A ready task stays in the queue, because what it needs is not there."""
+
+    task: int
+    resource: str | None  # the one that it wants; None where any would do
+    cause: str  # "busy", "memory", "transfer", or "policy" where it chose to wait
+    blocker: (
+        int | None
+    )  # a task that holds what is wanted, the first to finish; for a transfer the one whose value travels
+    time: float
+    step: int = 4
+
+
+class ResourceAcquired(NamedTuple):
+    """A task has its resource and begins."""
+
+    task: int
+    resource: str
+    lane: int
+    time: float
+    step: int = 4
+
+
+class ResourceReleased(NamedTuple):
+    """A task is done and gives its resource back."""
+
+    task: int
+    resource: str
+    lane: int
+    time: float
+    step: int = 4
+
+
+class TaskDependencyDone(NamedTuple):
+    """A task waits for one other task fewer."""
+
+    task: int  # the task that is done
+    successor: int
+    waiting_for: int  # what the successor still waits for
+    step: int = 5
+
+
+class AllTasksDone(NamedTuple):
+    """Nothing is left to do."""
+
+    time: float
+    step: int = 7
 
 
 Event = (
@@ -321,6 +408,15 @@ Event = (
     | WorkQueued
     | Transferred
     | Synchronised
+    | TasksCollected
+    | TaskDependenciesCounted
+    | TaskEnqueued
+    | TaskTaken
+    | ResourceAwaited
+    | ResourceAcquired
+    | ResourceReleased
+    | TaskDependencyDone
+    | AllTasksDone
 )
 Receiver = Callable[[Event], None]
 

@@ -1,0 +1,23 @@
+"""Scheduling: which op runs first, which later, and on which device. Tasks, machines, policies, a simulator, timelines.
+
+>>> from autodiff_lab import schedule
+>>> tasks = schedule.Tasks(
+...     {"a": schedule.Task(cost=3), "b": schedule.Task(cost=2), "c": schedule.Task(cost=2, after=["b"])}
+... )
+>>> schedule.simulate(tasks, schedule.cores(2), "critical_path").makespan
+4.0
+"""
+
+from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
+from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
+from .plans import Plan, upward_ranks
+from .policies import DEFAULT, POLICIES, Policy, State, as_policy
+from .simulator import simulate
+from .tasks import Dependency, Task, Tasks
+from .timeline import Span, Timeline
+
+__all__ = [
+    "DEFAULT", "POLICIES", "DeadlockError", "Dependency", "Machine", "OutOfMemoryError", "Plan", "Policy", "PolicyError",
+    "Resource", "ScheduleError", "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "as_policy", "cores",
+    "cpu_and_gpu", "gpus", "pipeline", "simulate", "upward_ranks",
+]  # fmt: skip

@@ -1,0 +1,330 @@
+"""Policies: which ready task goes first, and where it runs. Each is two pure functions, ``priority`` and ``place``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from . import plans
+from .machines import Machine
+from .mistakes import PolicyError, ScheduleError, meant
+from .plans import Plan
+from .tasks import Task, Tasks
+
+
+class State:
+    """What a policy may look at while tasks run. The engine keeps it up to date; a policy changes nothing in it.
+
+    Attributes:
+        tasks, machine: what is scheduled, and on what.
+        plan: what the policy's ``plan`` worked out in advance.
+        time: now.
+        enqueued: how many tasks have become ready so far; the task whose priority is asked is the next.
+        ready: numbers of the tasks that wait for nothing and have not started.
+        running: for each task that runs its resource's name.
+        lane_of: for each task the lane that it started on (``machine.lanes``), or -1.
+        ends: for each task that has finished, when.
+        free_units, free_lanes, live: for each resource the units and lanes that are free, and the bytes that live there.
+    """
+
+    def __init__(self, tasks: Tasks, machine: Machine, plan: Any = None) -> None:
+        self.tasks, self.machine, self.plan = tasks, machine, plan
+        self.time = 0.0
+        self.enqueued = 0
+        self.ready: dict[int, None] = {}
+        self.running: dict[int, str] = {}
+        self.lane_of = [-1] * len(tasks)
+        self.finished = bytearray(len(tasks))
+        self.ends = [0.0] * len(tasks)
+        self.free_units = [resource.capacity for resource in machine.resources]
+        self.free_lanes = [resource.lanes for resource in machine.resources]
+        self.live = [0.0] * len(machine.resources)
+        self._passed: dict[int, int] = {}
+
+    @cached_property
+    def ranks(self) -> list[float]:
+        """The upward rank of each task."""
+        return plans.upward_ranks(self.tasks, self.machine)
+
+    def resource_of(self, task: int) -> str | None:
+        """The name of the resource that a task started on, or None."""
+        lane = self.lane_of[task]
+        return None if lane < 0 else self.machine.resources[self.machine.lanes[lane][0]].name
+
+    def has_started(self, task: int) -> bool:
+        """Whether a task runs or has finished."""
+        return self.lane_of[task] >= 0
+
+    def has_finished(self, task: int) -> bool:
+        """Whether a task has finished."""
+        return bool(self.finished[task])
+
+    def all_finished(self, tasks: Sequence[int]) -> bool:
+        """Whether all of these have finished. Asked again for the same list it goes on where it stopped."""
+        place = self._passed.get(id(tasks), 0)
+        while place < len(tasks) and self.finished[tasks[place]]:
+            place += 1
+        self._passed[id(tasks)] = place
+        return place == len(tasks)
+
+    def can_start(self, task: Task, place: int) -> bool:
+        """Whether the resource at ``place`` of the machine can run the task, and has lane, units and memory for it now."""
+        resource = self.machine.resources[place]
+        return (
+            self.free_lanes[place] > 0
+            and self.free_units[place] >= task.demand
+            and self.live[place] + task.nbytes <= resource.memory
+            and task.cost_on(resource) is not None
+        )
+
+    def free_for(self, task: Task) -> Iterator[str]:
+        """The names of the resources on which the task could start now, in the machine's order."""
+        return (r.name for place, r in enumerate(self.machine.resources) if self.can_start(task, place))
+
+    def arrival(self, task: Task, resource: str) -> float:
+        """When all that the task waits for has arrived on a resource."""
+        place, lanes = self.machine.index(resource), self.machine.lanes
+        latest = 0.0
+        for before in self.tasks.predecessors[task.id]:
+            nbytes = self.tasks.edge_bytes(before, task.id)
+            way = self.machine.travel_time(lanes[self.lane_of[before]][0], place, nbytes)
+            latest = max(latest, self.ends[before] + way)
+        return latest
+
+    def end_on(self, task: Task, resource: str) -> float:
+        """When the task would end on a resource if it had it from now on."""
+        cost = task.cost_on(self.machine.resources[self.machine.index(resource)])
+        assert cost is not None
+        return max(self.time, self.arrival(task, resource)) + cost
+
+
+Priority = Callable[[Task, State], float]  # the highest goes first, equals in order of submission
+Place = Callable[[Task, State], "str | None"]  # a resource's name; None is: not now
+
+
+def soonest(task: Task, state: State) -> str | None:
+    """Of the resources that are free, the one where the task ends first; equals in the machine's order."""
+    return min(state.free_for(task), key=lambda resource: state.end_on(task, resource), default=None)
+
+
+def planned(task: Task, state: State) -> float:
+    """The priority that the plan gives."""
+    priority: float = state.plan.priorities[task.id]
+    return priority
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which ready task goes first, and where it runs.
+
+    Args:
+        name: how figures and errors call it.
+        priority: asked once, when a task becomes ready. The highest goes first, equals in order of submission.
+        place: asked for ready tasks in that order whenever something has changed. It answers a resource's name, or None to
+            let the task wait. A resource that is busy is waited for.
+        plan: what can be known in advance; the functions find it as ``state.plan``.
+
+    >>> shortest = Policy("shortest", lambda task, state: -task.cost)
+    >>> shortest.place is soonest
+    True
+    """
+
+    name: str
+    priority: Priority
+    place: Place = soonest
+    plan: Callable[[Tasks, Machine], Any] | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------ in order
+
+
+def in_turn(task: Task, state: State) -> str | None:
+    """Not before the task that the plan puts before it has started."""
+    before = state.plan.previous[task.id]
+    return None if before >= 0 and not state.has_started(before) else soonest(task, state)
+
+
+def one_at_a_time(task: Task, state: State) -> str | None:
+    """In turn, and only while nothing else runs."""
+    return None if state.running else in_turn(task, state)
+
+
+def after_its_round(task: Task, state: State) -> str | None:
+    """Not before every task of the round before has finished."""
+    return soonest(task, state) if state.all_finished(state.plan.before[task.id]) else None
+
+
+def where_planned(task: Task, state: State) -> str | None:
+    """On the planned resource, after the task that is planned before it there."""
+    before = state.plan.previous[task.id]
+    return None if before >= 0 and not state.has_started(before) else str(state.plan.resources[task.id])
+
+
+def _topological(tasks: Tasks, _machine: Machine) -> Plan:
+    return plans.in_turn(tasks.order)
+
+
+def _level_by_level(tasks: Tasks, _machine: Machine) -> Plan:
+    return plans.in_rounds(plans.levels(tasks))
+
+
+def _micro_batch_by_micro_batch(tasks: Tasks, machine: Machine) -> Plan:
+    """Updates and other work that comes once belong to the last round."""
+    last = max((task.micro_batch for task in tasks), default=0)
+    rounds = [last if task.phase == "update" else task.micro_batch for task in tasks]
+    return plans.in_rounds(rounds, plans.upward_ranks(tasks, machine))
+
+
+# --------------------------------------------------------------------------------------------------------- ready queues
+
+
+def _own_priority(task: Task, _state: State) -> float:
+    return task.priority
+
+
+def _first_come(_task: Task, state: State) -> float:
+    return -state.enqueued
+
+
+def _last_come(_task: Task, state: State) -> float:
+    return state.enqueued
+
+
+def _latest_first(tasks: Tasks, _machine: Machine) -> Plan:
+    return Plan([task.sequence if task.sequence >= 0 else task.id for task in tasks])
+
+
+def _by_upward_rank(tasks: Tasks, machine: Machine) -> Plan:
+    return Plan(plans.upward_ranks(tasks, machine))
+
+
+URGENCY = {"comm": 3, "dX": 3, "dW": 2, "update": 1, "F": 0}  # what frees memory, and what others wait for, first
+
+
+def _backward_first(tasks: Tasks, machine: Machine) -> Plan:
+    ranks = plans.upward_ranks(tasks, machine)
+    return plans.by_key(tasks, lambda t: (URGENCY[tasks[t].phase], -tasks[t].micro_batch, ranks[t]))
+
+
+def at_home_or_stolen(task: Task, state: State) -> str | None:
+    """On the resource that finished the last of what it waited for; a resource with no task of its own takes the oldest."""
+    home = _home(task, state)
+    free = list(state.free_for(task))
+    if home in free:
+        return home
+    waiting = [state.tasks[other] for other in state.ready]
+    homes = {_home(other, state) for other in waiting}
+    oldest = next((other for other in waiting if _home(other, state) == home), task)
+    return next((name for name in free if name not in homes), None) if oldest.id == task.id else None
+
+
+def _home(task: Task, state: State) -> str:
+    before = state.tasks.predecessors[task.id]
+    able = [r.name for r in state.machine.resources if task.cost_on(r) is not None]
+    if not before:
+        return able[task.id % len(able)]
+    last = state.resource_of(max(before, key=lambda other: (state.ends[other], other)))
+    return last if last in able else able[0]  # type: ignore[return-value]
+
+
+POLICIES: Mapping[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("serial", planned, one_at_a_time, _topological),
+        Policy("in_order", planned, in_turn, _topological),
+        Policy("level_barrier", planned, after_its_round, _level_by_level),
+        Policy("loop", planned, after_its_round, _micro_batch_by_micro_batch),
+        Policy("priority", _own_priority),
+        Policy("fifo", _first_come),
+        Policy("lifo", _last_come),
+        Policy("latest_first", planned, plan=_latest_first),
+        Policy("critical_path", planned, plan=_by_upward_rank),
+        Policy("backward_first", planned, plan=_backward_first),
+        Policy("heft", planned, where_planned, plans.heft),
+        Policy("peft", planned, where_planned, plans.peft),
+        Policy("work_stealing", _last_come, at_home_or_stolen),
+    )
+}
+DEFAULT = "lifo"  # the newest first goes into the depth: what was just made is used, and freed, next
+
+
+def as_policy(policy: str | Policy | Priority | tuple[Priority, Place]) -> Policy:
+    """A policy by its name, a Policy, a priority function, or a pair of priority and place functions.
+
+    >>> as_policy("fifo").name
+    'fifo'
+    >>> def shortest_first(task, state):
+    ...     return -task.cost
+    >>> as_policy(shortest_first).name
+    'shortest_first'
+    """
+    if isinstance(policy, str):
+        if policy not in POLICIES:
+            raise ScheduleError(f"no policy is named {policy!r}; {meant(policy, POLICIES)}")
+        return POLICIES[policy]
+    if isinstance(policy, Policy):
+        return policy
+    priority, place = policy if isinstance(policy, tuple) else (policy, soonest)
+    if not callable(priority) or not callable(place):
+        raise ScheduleError(
+            f"a policy is a name, a Policy, a function priority(task, state), or a pair with place(task, state); got {policy!r}"
+        )
+    return Policy(getattr(priority, "__name__", "policy"), priority, place)
+
+
+# -------------------------------------------------------------------------------------- asking, and refusing nonsense
+
+
+def make_plan(policy: Policy, tasks: Tasks, machine: Machine) -> Any:
+    """What the policy works out in advance."""
+    return None if policy.plan is None else _asked(policy, "plan", "all tasks", policy.plan, tasks, machine)
+
+
+def ask_priority(policy: Policy, task: Task, state: State) -> float:
+    """The priority of a task that has become ready.
+
+    Raises:
+        PolicyError: the policy raised, or answered no number.
+    """
+    answer = _asked(policy, "priority", f"task {task.name!r}", policy.priority, task, state)
+    try:
+        number = float(answer)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if number != number:
+        raise PolicyError(
+            f"policy {policy.name!r}: priority({task.name!r}) must be a number, the highest goes first; got {answer!r}"
+        )
+    return answer  # type: ignore[no-any-return]
+
+
+def ask_place(policy: Policy, task: Task, state: State) -> int | None:
+    """The place in the machine where a task is to run, or None to let it wait.
+
+    Raises:
+        PolicyError: the policy raised, named no resource, or named one that cannot run the task.
+    """
+    answer = _asked(policy, "place", f"task {task.name!r}", policy.place, task, state)
+    if answer is None:
+        return None
+    names = [resource.name for resource in state.machine.resources]
+    if not isinstance(answer, str) or answer not in names:
+        raise PolicyError(
+            f"policy {policy.name!r}: place({task.name!r}) must name a resource or be None; got {answer!r}; {meant(answer, names)}"
+        )
+    place = state.machine.index(answer)
+    if task.cost_on(state.machine.resources[place]) is None:
+        able = [r.name for r in state.machine.resources if task.cost_on(r) is not None]
+        raise PolicyError(f"policy {policy.name!r}: task {task.name!r} cannot run on {answer!r}; it can on {able}")
+    return place
+
+
+def _asked(policy: Policy, what: str, of: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise PolicyError(
+            f"policy {policy.name!r}: its {what} raised for {of}: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,99 @@
+"""The independent validator: whether a timeline could happen, from its tasks and its machine alone. Knows no engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .timeline import Timeline
+
+CLOSE = 1e-9  # of the makespan: what adding the same numbers in another order may change
+
+
+def faults(timeline: Timeline) -> list[str]:
+    """What is illegal, one sentence each; empty for a legal schedule."""
+    checks = (
+        _whether_each_ran,
+        _whether_each_waited,
+        _whether_lanes_were_free,
+        _whether_units_sufficed,
+        _whether_memory_sufficed,
+    )
+    return [fault for check in checks for fault in check(timeline, CLOSE * max(timeline.makespan, 1e-300))]
+
+
+def _whether_each_ran(t: Timeline, close: float) -> Iterator[str]:
+    for task in t.tasks:
+        if not -1 <= t.lanes[task.id] < len(t.machine.lanes):
+            yield f"{task.name} ran on lane {t.lanes[task.id]}, which does not exist"
+        elif t.lanes[task.id] < 0:
+            if t.statuses.get(task.id, "done") == "done":
+                yield f"{task.name} never ran"
+        else:
+            yield from _whether_it_fits(t, task.id, close)
+
+
+def _whether_it_fits(t: Timeline, task: int, close: float) -> Iterator[str]:
+    resource = t.machine.resources[t.resource(task)]
+    cost, start, end = t.tasks[task].cost_on(resource), t.starts[task], t.ends[task]
+    if not 0 <= start <= end < math.inf:
+        yield f"{t.tasks.name(task)} ran from {start} to {end}"
+    elif cost is None:
+        yield f"{t.tasks.name(task)} ran on {resource.name}, which cannot run it"
+    elif t.simulated and abs(end - start - cost) > close:
+        yield f"{t.tasks.name(task)} took {end - start} on {resource.name} instead of {cost}"
+
+
+def _whether_each_waited(t: Timeline, close: float) -> Iterator[str]:
+    for task, before in enumerate(t.tasks.predecessors):
+        for other in before if t.lanes[task] >= 0 else ():
+            if t.lanes[other] < 0 or t.statuses.get(other, "done") != "done":
+                yield f"{t.tasks.name(task)} ran although {t.tasks.name(other)}, which it waits for, did not finish"
+                continue
+            nbytes = t.tasks.edge_bytes(other, task)
+            arrival = t.ends[other] + t.machine.travel_time(t.resource(other), t.resource(task), nbytes)
+            if t.starts[task] < arrival - close:
+                yield f"{t.tasks.name(task)} began at {t.starts[task]}, before {t.tasks.name(other)} had ended and arrived at {arrival}"
+
+
+def _whether_lanes_were_free(t: Timeline, close: float) -> Iterator[str]:
+    last: dict[int, int] = {}
+    for task in t.order:
+        before = last.get(t.lanes[task])
+        if before is not None and t.starts[task] < t.ends[before] - close:
+            yield f"{t.tasks.name(before)} and {t.tasks.name(task)} overlap on {t.span(task).resource}"
+        if before is None or t.ends[task] > t.ends[before]:
+            last[t.lanes[task]] = task
+
+
+def _whether_units_sufficed(t: Timeline, close: float) -> Iterator[str]:
+    for place, resource in enumerate(t.machine.resources):
+        here = [(t.starts[task], t.ends[task], t.tasks[task].demand) for task in t.order if t.resource(task) == place]
+        most, when = _most_at_once(here, close)
+        if most > resource.capacity:
+            yield f"at {when} the tasks on {resource.name} demand {most:.0f} of {resource.capacity} units"
+
+
+def _whether_memory_sufficed(t: Timeline, close: float) -> Iterator[str]:
+    for place, resource in enumerate(t.machine.resources):
+        if resource.memory == math.inf:
+            continue
+        sizes = [(*t.lifetime(task), t.tasks.nbytes[task]) for task in t.order if t.resource(task) == place]
+        kept = [(born, math.inf if freed == t.makespan else freed, size) for born, freed, size in sizes]
+        most, when = _most_at_once(kept, close)
+        if most > resource.memory:
+            yield f"at {when} {most:.0f} bytes live on {resource.name}, more than its {resource.memory:.0f}"
+
+
+def _most_at_once(intervals: list[tuple[float, float, float]], close: float) -> tuple[float, float]:
+    """The largest sum of amounts at once, and when; an end and a start that are close do not meet."""
+    changes = [(start + close, 1, amount) for start, _, amount in intervals if amount]
+    changes += [(end, 0, -amount) for _, end, amount in intervals if amount]
+    most, when, now = 0.0, 0.0, 0.0
+    for time, _, amount in sorted(changes):
+        now += amount
+        if now > most:
+            most, when = now, time - close
+    return most, when
