@@ -8,6 +8,8 @@
 4.0
 """
 
+from .costs import AlphaBeta, Constant, CostModel, Measured, Roofline, Work, measure
+from .graph_tasks import from_graph, phases, with_all_reduce, with_transfers
 from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
 from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
 from .plans import Plan, upward_ranks
@@ -17,7 +19,9 @@ from .tasks import Dependency, Task, Tasks
 from .timeline import Span, Timeline
 
 __all__ = [
-    "DEFAULT", "POLICIES", "DeadlockError", "Dependency", "Machine", "OutOfMemoryError", "Plan", "Policy", "PolicyError",
-    "Resource", "ScheduleError", "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "as_policy", "cores",
-    "cpu_and_gpu", "gpus", "pipeline", "simulate", "upward_ranks",
+    "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
+    "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError",
+    "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
+    "from_graph", "gpus", "measure", "phases", "pipeline", "simulate", "upward_ranks", "with_all_reduce",
+    "with_transfers",
 ]  # fmt: skip
