@@ -300,7 +300,7 @@ class Synchronised(NamedTuple):
 class TasksCollected(NamedTuple):
     """All tasks are known, and the policy has made its plan."""
 
-    count: int
+    total: int
     policy: str
     step: int = 1
 

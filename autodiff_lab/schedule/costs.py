@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,7 +46,9 @@ class Work(NamedTuple):
         return max(map(math.prod, (self.shape, *shapes)))
 
 
-_PRODUCTS: dict[str, Callable[[list[Shape], Shape], int]] = {  # multiply-adds of an op, from operands' and result's shape
+_PRODUCTS: dict[
+    str, Callable[[list[Shape], Shape], int]
+] = {  # multiply-adds of an op, from operands' and result's shape
     "matmul": lambda operands, out: math.prod(out) * operands[0][-1],
     "correlate2d": lambda operands, out: math.prod(out) * math.prod(operands[1][1:]),
     "correlate2d_images": lambda operands, out: math.prod(operands[0]) * math.prod(operands[1][1:]),
@@ -124,15 +126,17 @@ class Roofline:
         """
         known = [(work, measured.times[work.name]) for work in works(graph) if work.name in measured.times]
         if not known:
-            raise ScheduleError("Roofline.fitted: none of the graph's ops was measured; use measure(graph, …) of this graph")
+            raise ScheduleError(
+                "Roofline.fitted: none of the graph's ops was measured; use measure(graph, …) of this graph"
+            )
         launch = min(seconds for _, seconds in known)
         by_size = sorted((pair for pair in known if pair[1] > 2 * launch), key=lambda pair: -pair[1]) or known
         products = [w.flops / s for w, s in by_size if w.op.name in _PRODUCTS]
         others = [w.traffic / s for w, s in by_size if w.op.name not in _PRODUCTS]
-        peak = statistics.median(products or [cls.peak])  # type: ignore[list-item]
-        bandwidth = statistics.median(others or [cls.bandwidth])  # type: ignore[list-item]
+        usual = cls()
+        peak, bandwidth = statistics.median(products or [usual.peak]), statistics.median(others or [usual.bandwidth])
         model = cls(peak, bandwidth, launch)
-        return cls(peak, bandwidth, launch, statistics.median(abs(model.seconds(w) / s - 1) for w, s in known if s))
+        return replace(model, off_by=statistics.median(abs(model.seconds(w) / s - 1) for w, s in known if s))
 
 
 @dataclass(frozen=True, slots=True)

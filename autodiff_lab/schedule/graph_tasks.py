@@ -25,6 +25,7 @@ class OpCall:
     constants: Mapping[int, Any]  # by place among the operands
 
     def __call__(self, *values: Any) -> Any:
+        """The op's result."""
         if not self.constants:
             return self.op.apply(values, self.attributes)
         rest = iter(values)
@@ -140,13 +141,16 @@ class _Builder:
 
     def _value(self, node: Node, number: int) -> str:
         name = name_of(node)
-        is_own = self.count > 1 and (node.op is not None and node.phase != "update" or name in self.data)
+        is_own = self.count > 1 and (self._is_repeated(node) or name in self.data)
         return f"{name}@{number}" if is_own else name
 
     def _final(self, node: Node) -> str:
         """The value of which there is one for all micro-batches."""
-        is_sum = self.count > 1 and node.op is not None and node.phase != "update"
+        is_sum = self.count > 1 and self._is_repeated(node)
         return f"{name_of(node)}@sum{self.count - 1}" if is_sum else name_of(node)
+
+    def _is_repeated(self, node: Node) -> bool:
+        return node.op is not None and node.phase != "update"
 
     def _sequence(self, node: Node) -> int:
         return node.id if node.origin is None else node.origin
@@ -196,7 +200,9 @@ class _Builder:
 
     def _seconds(self, model: CostModel, work: Work) -> float:
         if not hasattr(model, "seconds"):
-            raise ScheduleError(f"from_graph: costs must be a cost model such as Roofline(), or a dict of them, got {model!r}")
+            raise ScheduleError(
+                f"from_graph: costs must be a cost model such as Roofline(), or a dict of them, got {model!r}"
+            )
         return model.seconds(work)
 
 
@@ -270,22 +276,24 @@ def with_all_reduce(tasks: Tasks, replicas: int, cost: AlphaBeta) -> Tasks:
     >>> [(task.name, task.on, task.cost) for task in with_all_reduce(tasks, 2, AlphaBeta(1.0, 0.1))][1]
     ('all_reduce(g)', 'link', 3.0)
     """
-    used = {value for task in tasks if task.phase == "update" for value in (*task.reads, *task.after)}
+    used = {value for task in tasks if task.phase == "update" for value in (*task.reads, *task.after)} | {
+        *tasks.outputs
+    }
     renamed: dict[str, str] = {}
     found: list[Task] = []
     for task in tasks:
         found.append(_reading(task, renamed) if task.phase == "update" else task)
-        for value in task.written if task.phase == "dW" else ():
-            if value in used or value in tasks.outputs:
-                renamed[value] = f"all_reduce({value})"
-                found.append(
-                    Task(
-                        _same, name=renamed[value], cost=cost.all_reduce(task.nbytes, replicas), reads=(value,),
-                        phase="comm", nbytes=task.nbytes, on="link", op="all_reduce", sequence=task.sequence,
-                        micro_batch=task.micro_batch,
-                    )  # fmt: skip
-                )
+        for value in used.intersection(task.written) if task.phase == "dW" else ():
+            renamed[value] = f"all_reduce({value})"
+            found.append(_all_reduce(task, value, cost.all_reduce(task.nbytes, replicas)))
     return Tasks(found, inputs=tasks.inputs, outputs=[renamed.get(value, value) for value in tasks.outputs])
+
+
+def _all_reduce(source: Task, value: str, seconds: float) -> Task:
+    return Task(
+        _same, name=f"all_reduce({value})", cost=seconds, reads=(value,), phase="comm", nbytes=source.nbytes, on="link",
+        op="all_reduce", sequence=source.sequence, micro_batch=source.micro_batch,
+    )  # fmt: skip
 
 
 def _reading(task: Task, renamed: Mapping[str, str]) -> Task:

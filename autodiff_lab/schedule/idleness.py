@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class _Pending:
         """The stretch in pieces in which nothing changes."""
         inside = self._times[bisect_right(self._times, start) : bisect_left(self._times, end)]
         points = [start, *inside, end]
-        return list(zip(points, points[1:], strict=False))
+        return list(pairwise(points))
 
     def cause(self, time: float) -> Cause:
         """Why nothing ran at a moment between the changes."""

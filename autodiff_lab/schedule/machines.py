@@ -94,7 +94,8 @@ class Machine:
                 self.index(name)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def places(self) -> dict[str, int]:
+        """The place of each resource in ``resources``, by name."""
         return {resource.name: place for place, resource in enumerate(self.resources)}
 
     def index(self, name: str) -> int:
@@ -103,9 +104,9 @@ class Machine:
         Raises:
             ScheduleError: no resource has this name; says which is near.
         """
-        if name not in self._places:
-            raise ScheduleError(f"Machine: no resource {name!r}; {meant(name, self._places)}")
-        return self._places[name]
+        if name not in self.places:
+            raise ScheduleError(f"Machine: no resource {name!r}; {meant(name, self.places)}")
+        return self.places[name]
 
     @cached_property
     def lanes(self) -> tuple[tuple[int, int], ...]:

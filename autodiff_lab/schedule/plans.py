@@ -123,7 +123,10 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def heft(tasks: Tasks, machine: Machine) -> Plan:
-    """Heterogeneous earliest finish time: by upward rank, each task where it ends first, also in a gap (Topcuoglu et al., 2002)."""
+    """Heterogeneous earliest finish time: by upward rank, each task where it ends first, also in a gap.
+
+    Source: Topcuoglu, Hariri and Wu, 2002. Equal ends take the lane that comes first.
+    """
     ranks = upward_ranks(tasks, machine)
     layout = Layout(tasks, machine)
     for task in _by_rank(tasks, ranks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 from . import plans
@@ -226,7 +227,7 @@ def _home(task: Task, state: State) -> str:
     if not before:
         return able[task.id % len(able)]
     last = state.resource_of(max(before, key=lambda other: (state.ends[other], other)))
-    return last if last in able else able[0]  # type: ignore[return-value]
+    return last if last in able else able[0]
 
 
 POLICIES: Mapping[str, Policy] = {
@@ -279,7 +280,10 @@ def as_policy(policy: str | Policy | Priority | tuple[Priority, Place]) -> Polic
 
 def make_plan(policy: Policy, tasks: Tasks, machine: Machine) -> Any:
     """What the policy works out in advance."""
-    return None if policy.plan is None else _asked(policy, "plan", "all tasks", policy.plan, tasks, machine)
+    try:
+        return None if policy.plan is None else policy.plan(tasks, machine)
+    except Exception as error:
+        raise _raised(policy, "plan(tasks, machine)", error) from error
 
 
 def ask_priority(policy: Policy, task: Task, state: State) -> float:
@@ -288,16 +292,15 @@ def ask_priority(policy: Policy, task: Task, state: State) -> float:
     Raises:
         PolicyError: the policy raised, or answered no number.
     """
-    answer = _asked(policy, "priority", f"task {task.name!r}", policy.priority, task, state)
     try:
-        number = float(answer)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if number != number:
+        answer = policy.priority(task, state)
+    except Exception as error:
+        raise _raised(policy, f"priority({task.name!r})", error) from error
+    if not isinstance(answer, Real) or answer != answer:
         raise PolicyError(
             f"policy {policy.name!r}: priority({task.name!r}) must be a number, the highest goes first; got {answer!r}"
         )
-    return answer  # type: ignore[no-any-return]
+    return answer
 
 
 def ask_place(policy: Policy, task: Task, state: State) -> int | None:
@@ -306,25 +309,24 @@ def ask_place(policy: Policy, task: Task, state: State) -> int | None:
     Raises:
         PolicyError: the policy raised, named no resource, or named one that cannot run the task.
     """
-    answer = _asked(policy, "place", f"task {task.name!r}", policy.place, task, state)
+    try:
+        answer = policy.place(task, state)
+    except Exception as error:
+        raise _raised(policy, f"place({task.name!r})", error) from error
     if answer is None:
         return None
-    names = [resource.name for resource in state.machine.resources]
-    if not isinstance(answer, str) or answer not in names:
+    machine = state.machine
+    place = machine.places.get(answer) if isinstance(answer, str) else None
+    if place is None:
         raise PolicyError(
-            f"policy {policy.name!r}: place({task.name!r}) must name a resource or be None; got {answer!r}; {meant(answer, names)}"
+            f"policy {policy.name!r}: place({task.name!r}) must name a resource or be None; got {answer!r}; "
+            f"{meant(answer, machine.places)}"
         )
-    place = state.machine.index(answer)
-    if task.cost_on(state.machine.resources[place]) is None:
-        able = [r.name for r in state.machine.resources if task.cost_on(r) is not None]
+    if task.cost_on(machine.resources[place]) is None:
+        able = [r.name for r in machine.resources if task.cost_on(r) is not None]
         raise PolicyError(f"policy {policy.name!r}: task {task.name!r} cannot run on {answer!r}; it can on {able}")
     return place
 
 
-def _asked(policy: Policy, what: str, of: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except Exception as error:
-        raise PolicyError(
-            f"policy {policy.name!r}: its {what} raised for {of}: {type(error).__name__}: {error}"
-        ) from error
+def _raised(policy: Policy, call: str, error: Exception) -> PolicyError:
+    return PolicyError(f"policy {policy.name!r}: {call} raised {type(error).__name__}: {error}")

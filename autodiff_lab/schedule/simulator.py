@@ -79,19 +79,20 @@ class _Simulation:
         self.free_on: list[list[int]] = [[] for _ in machine.resources]
         for lane, (place, _) in enumerate(machine.lanes):
             self.free_on[place].append(lane)
+        self.position: list[int] = []  # for each task its place in the planned order
         self.awaited: dict[int, Any] = {}  # what each waiting task was last said to wait for
         self.uses: list[list[int]] = []  # for each task those whose results it uses
         self.users_left: list[int] = []
 
     def run(self) -> Timeline:
-        """Steps 1 to 7. One body for all policies: what is asked of state and policy is in ``_acquire`` and ``_release``."""
-        tasks, state, successors, waiting = self.tasks, self.state, self.tasks.successors, self.waiting
+        """Steps 1 to 7. One body for all policies: what state and policy are asked is in ``_acquire`` and ``_release``."""
+        tasks, successors, waiting = self.tasks, self.tasks.successors, self.waiting
         ready, running, free, is_plain, is_planned = self.ready, self.running, self.free, self.is_plain, self.is_planned
         costs: Any = self._costs() if is_plain else ()
         by_priority = self._planned_order() if is_planned else []
-        position = _inverse(by_priority)
-        starts, ends, lane_of = [math.nan] * len(tasks), state.ends, state.lane_of
-        self._begin(position)
+        position = self.position = _inverse(by_priority)
+        starts, ends, lane_of = [math.nan] * len(tasks), self.state.ends, self.state.lane_of
+        self._begin()
         now, aside = 0.0, []
         while True:
             while ready and (free or not is_plain):  # step 4
@@ -109,29 +110,26 @@ class _Simulation:
                 aside.clear()
             if not running:
                 break
-            now = state.time = running[0][0]
-            while running and running[0][0] == now:
-                task = heappop(running)[1]
-                if task < 0:
-                    continue
-                ends[task] = now
-                if is_plain:
-                    heappush(free, lane_of[task])
+            now, task = heappop(running)
+            while True:  # all that ends now, before anything else starts
+                if not is_plain:
+                    self._release(task, now)
                 else:
-                    self._release(task)
-                for after in successors[task]:  # step 5
-                    waiting[after] -= 1
-                    if is_plain:
-                        if not waiting[after]:  # step 6
+                    ends[task] = now
+                    heappush(free, lane_of[task])
+                    for after in successors[task]:  # step 5
+                        waiting[after] = left = waiting[after] - 1
+                        if not left:  # step 6
                             heappush(ready, position[after])
-                    else:
-                        self._count_down(task, after, position)
+                if not running or running[0][0] > now:
+                    break
+                task = heappop(running)[1]
         self._end(now, starts)
         return Timeline(tasks, self.machine, self.policy.name, starts, ends, lane_of)
 
     # --------------------------------------------------------------------------------------------------- before and after
 
-    def _begin(self, position: list[int]) -> None:
+    def _begin(self) -> None:
         """Steps 1 to 3."""
         if self.tell is not None:
             self.tell(events.TasksCollected(len(self.tasks), self.policy.name))
@@ -145,7 +143,7 @@ class _Simulation:
                     self.uses[user].append(producer)
         for task, count in enumerate(self.waiting):
             if not count:
-                self._enqueue(task, position, 3)
+                self._enqueue(task, 3)
 
     def _end(self, now: float, starts: list[float]) -> None:
         left = [task for task, start in enumerate(starts) if math.isnan(start)]
@@ -192,23 +190,26 @@ class _Simulation:
 
     # ---------------------------------------------------------------------------------------------------------- the steps
 
-    def _enqueue(self, task: int, position: list[int], step: int) -> None:
+    def _enqueue(self, task: int, step: int) -> None:
         state = self.state
         if self.is_plain:
-            heappush(self.ready, position[task])
+            heappush(self.ready, self.position[task])
             return
         priority = ask_priority(self.policy, self.tasks[task], state)
-        heappush(self.ready, position[task] if self.is_planned else (-priority, task))
+        heappush(self.ready, self.position[task] if self.is_planned else (-priority, task))
         state.ready[task] = None
         state.enqueued += 1
         if self.tell is not None:
             self.tell(events.TaskEnqueued(task, priority, state.time, step))
 
-    def _count_down(self, task: int, after: int, position: list[int]) -> None:
-        if self.tell is not None:
-            self.tell(events.TaskDependencyDone(task, after, self.waiting[after]))
-        if not self.waiting[after]:
-            self._enqueue(after, position, 6)
+    def _count_down(self, task: int) -> None:
+        """Steps 5 and 6 after a task."""
+        for after in self.tasks.successors[task]:
+            self.waiting[after] -= 1
+            if self.tell is not None:
+                self.tell(events.TaskDependencyDone(task, after, self.waiting[after]))
+            if not self.waiting[after]:
+                self._enqueue(after, 6)
 
     def _acquire(self, number: int) -> int:
         """A lane for the task, or -1: it waits, and whoever listens is told for what."""
@@ -236,8 +237,12 @@ class _Simulation:
             self.tell(events.ResourceAcquired(number, name, self.machine.lanes[lane][1], state.time))
         return lane
 
-    def _release(self, number: int) -> None:
-        state, lane = self.state, self.state.lane_of[number]
+    def _release(self, number: int, now: float) -> None:
+        state = self.state
+        state.time = now
+        if number < 0:  # only a value that has arrived
+            return
+        lane, state.ends[number] = state.lane_of[number], now
         place = self.machine.lanes[lane][0]
         heappush(self.free_on[place], lane)
         state.free_lanes[place] += 1
@@ -254,6 +259,7 @@ class _Simulation:
                     number, state.resource_of(number) or "", self.machine.lanes[lane][1], state.time
                 )
             )
+        self._count_down(number)
 
     # ------------------------------------------------------------------------------------------------ saying who waits for what
 

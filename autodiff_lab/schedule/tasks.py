@@ -168,7 +168,7 @@ class Tasks(Sequence[Task]):
     def __getitem__(self, which: slice) -> Sequence[Task]: ...
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, str):
-            return self[self.index(which)]
+            return self[self.id_of(which)]
         if self._records is not None:
             return self._records[which]
         if isinstance(which, slice):
@@ -198,7 +198,7 @@ class Tasks(Sequence[Task]):
     def _places(self) -> dict[str, int]:
         return {self.name(place): place for place in range(len(self))}
 
-    def index(self, name: str) -> int:
+    def id_of(self, name: str) -> int:
         """The number of the task with this name.
 
         Raises:
@@ -384,7 +384,8 @@ def _why_nowhere(task: Task, machine: Machine) -> str:
     names = [r.name for r in machine.resources]
     asked = [r for r in machine.resources if task.on in (r.name, r.kind) or (task.on is None and r.computes)]
     if not asked:
-        return f"it asks for {task.on or 'a device that computes'!r}; {meant(task.on, [*names, *(r.kind for r in machine.resources)])}"
+        known = [*names, *(resource.kind for resource in machine.resources)]
+        return f"it asks for {task.on or 'a device that computes'!r}; {meant(task.on, known)}"
     if all(task.demand > r.capacity for r in asked):
         return f"it demands {task.demand} units, and the largest capacity is {max(r.capacity for r in asked)}"
     kernels = some(task.cost) if isinstance(task.cost, Mapping) else "none"

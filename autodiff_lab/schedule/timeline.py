@@ -252,10 +252,9 @@ class Timeline:
         """Both side by side: makespan, utilisation and its bound, peak memory, idle time by cause."""
         rows = [("", self.policy, other.policy)]
         rows += [(label, one, two) for (label, one), (_, two) in zip(self._figures(), other._figures(), strict=True)]
-        causes = dict.fromkeys([*self.idle_by_cause, *other.idle_by_cause])
-        rows += [
-            (f"idle: {cause}", *(f"{t.idle_by_cause.get(cause, 0.0):.4g}" for t in (self, other))) for cause in causes
-        ]
+        for cause in dict.fromkeys([*self.idle_by_cause, *other.idle_by_cause]):
+            mine, others = (f"{timeline.idle_by_cause.get(cause, 0.0):.4g}" for timeline in (self, other))
+            rows.append((f"idle: {cause}", mine, others))
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         return "\n".join(f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
 

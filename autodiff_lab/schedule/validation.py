@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def _whether_each_waited(t: Timeline, close: float) -> Iterator[str]:
             nbytes = t.tasks.edge_bytes(other, task)
             arrival = t.ends[other] + t.machine.travel_time(t.resource(other), t.resource(task), nbytes)
             if t.starts[task] < arrival - close:
-                yield f"{t.tasks.name(task)} began at {t.starts[task]}, before {t.tasks.name(other)} had ended and arrived at {arrival}"
+                began = f"{t.tasks.name(task)} began at {t.starts[task]}"
+                yield f"{began}, before {t.tasks.name(other)} had ended and arrived at {arrival}"
 
 
 def _whether_lanes_were_free(t: Timeline, close: float) -> Iterator[str]:
@@ -87,7 +88,7 @@ def _whether_memory_sufficed(t: Timeline, close: float) -> Iterator[str]:
             yield f"at {when} {most:.0f} bytes live on {resource.name}, more than its {resource.memory:.0f}"
 
 
-def _most_at_once(intervals: list[tuple[float, float, float]], close: float) -> tuple[float, float]:
+def _most_at_once(intervals: Sequence[tuple[float, float, float]], close: float) -> tuple[float, float]:
     """The largest sum of amounts at once, and when; an end and a start that are close do not meet."""
     changes = [(start + close, 1, amount) for start, _, amount in intervals if amount]
     changes += [(end, 0, -amount) for _, end, amount in intervals if amount]

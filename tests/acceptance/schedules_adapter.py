@@ -1,4 +1,4 @@
-"""Maps scheduling instances (costs per processor, edges with data, link factors) onto the public names. No algorithm of its own."""
+"""Maps scheduling instances (costs per processor, data on edges, links) onto the public names. No algorithm of its own."""
 
 from __future__ import annotations
 
