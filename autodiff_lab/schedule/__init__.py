@@ -17,11 +17,12 @@ from .policies import DEFAULT, POLICIES, Policy, State, as_policy
 from .simulator import simulate
 from .tasks import Dependency, Task, Tasks
 from .timeline import Span, Timeline
+from .workloads import training_step
 
 __all__ = [
     "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
     "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError",
     "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
-    "from_graph", "gpus", "measure", "phases", "pipeline", "simulate", "upward_ranks", "with_all_reduce",
+    "from_graph", "gpus", "measure", "phases", "pipeline", "simulate", "training_step", "upward_ranks", "with_all_reduce",
     "with_transfers",
 ]  # fmt: skip

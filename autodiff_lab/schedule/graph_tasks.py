@@ -279,11 +279,12 @@ def with_all_reduce(tasks: Tasks, replicas: int, cost: AlphaBeta) -> Tasks:
     used = {value for task in tasks if task.phase == "update" for value in (*task.reads, *task.after)} | {
         *tasks.outputs
     }
+    last_writer = {value: task.id for task in tasks if task.phase == "dW" for value in task.written}
     renamed: dict[str, str] = {}
     found: list[Task] = []
     for task in tasks:
         found.append(_reading(task, renamed) if task.phase == "update" else task)
-        for value in used.intersection(task.written) if task.phase == "dW" else ():
+        for value in [value for value in task.written if value in used and last_writer.get(value) == task.id]:
             renamed[value] = f"all_reduce({value})"
             found.append(_all_reduce(task, value, cost.all_reduce(task.nbytes, replicas)))
     return Tasks(found, inputs=tasks.inputs, outputs=[renamed.get(value, value) for value in tasks.outputs])

@@ -139,7 +139,7 @@ class Machine:
 
 
 def cores(count: int, memory: float = math.inf) -> Machine:
-    """So many equal processors.
+    """So many equal processors, each with its own memory.
 
     >>> [resource.name for resource in cores(2).resources]
     ['core0', 'core1']

@@ -53,15 +53,23 @@ def by_key(tasks: Tasks, key: Callable[[int], Any]) -> Plan:
     return Plan([position[one] for one in keys])
 
 
-def in_rounds(rounds: Sequence[int], ranks: Sequence[float] | None = None) -> Plan:
-    """A task waits until every task of the earlier rounds has finished; inside a round the highest rank goes first."""
+def in_rounds(tasks: Tasks, rounds: Sequence[int], ranks: Sequence[float] | None = None) -> Plan:
+    """A task waits until every task of the earlier rounds has finished; inside a round the highest rank goes first.
+
+    A task that waits for one of a later round belongs to that round.
+
+    >>> in_rounds(Tasks.from_columns([1.0, 1.0, 1.0], [(), (), (1,)]), [0, 1, 0]).before
+    [(), [0], [0]]
+    """
+    own = list(rounds)
+    for task in tasks.order:
+        own[task] = max([own[task], *(own[before] for before in tasks.predecessors[task])])
     members: dict[int, list[int]] = {}
-    for task, number in enumerate(rounds):
+    for task, number in enumerate(own):
         members.setdefault(number, []).append(task)
     numbers = sorted(members)
     earlier: dict[int, Sequence[int]] = dict(zip(numbers, [(), *(members[n] for n in numbers)], strict=False))
-    priorities = [0.0] * len(rounds) if ranks is None else ranks
-    return Plan(priorities, before=[earlier[number] for number in rounds])
+    return Plan([0.0] * len(own) if ranks is None else ranks, before=[earlier[number] for number in own])
 
 
 def levels(tasks: Tasks) -> list[int]:

@@ -168,14 +168,14 @@ def _topological(tasks: Tasks, _machine: Machine) -> Plan:
 
 
 def _level_by_level(tasks: Tasks, _machine: Machine) -> Plan:
-    return plans.in_rounds(plans.levels(tasks))
+    return plans.in_rounds(tasks, plans.levels(tasks))
 
 
 def _micro_batch_by_micro_batch(tasks: Tasks, machine: Machine) -> Plan:
     """Updates and other work that comes once belong to the last round."""
     last = max((task.micro_batch for task in tasks), default=0)
     rounds = [last if task.phase == "update" else task.micro_batch for task in tasks]
-    return plans.in_rounds(rounds, plans.upward_ranks(tasks, machine))
+    return plans.in_rounds(tasks, rounds, plans.upward_ranks(tasks, machine))
 
 
 # --------------------------------------------------------------------------------------------------------- ready queues
@@ -201,12 +201,17 @@ def _by_upward_rank(tasks: Tasks, machine: Machine) -> Plan:
     return Plan(plans.upward_ranks(tasks, machine))
 
 
-URGENCY = {"comm": 3, "dX": 3, "dW": 2, "update": 1, "F": 0}  # what frees memory, and what others wait for, first
+BACKWARD_FIRST = ("F", "update", "dW", "dX", "comm")  # the most urgent last
+ZERO_BUBBLE = ("update", "dW", "F", "dX", "comm")
 
 
-def _backward_first(tasks: Tasks, machine: Machine) -> Plan:
-    ranks = plans.upward_ranks(tasks, machine)
-    return plans.by_key(tasks, lambda t: (URGENCY[tasks[t].phase], -tasks[t].micro_batch, ranks[t]))
+def _by_phase(urgency: Sequence[str]) -> Callable[[Tasks, Machine], Plan]:
+    def plan(tasks: Tasks, machine: Machine) -> Plan:
+        """Phases by urgency, then the oldest micro-batch, then the longest way to the end."""
+        ranks = plans.upward_ranks(tasks, machine)
+        return plans.by_key(tasks, lambda t: (urgency.index(tasks[t].phase), -tasks[t].micro_batch, ranks[t]))
+
+    return plan
 
 
 def at_home_or_stolen(task: Task, state: State) -> str | None:
@@ -242,12 +247,26 @@ POLICIES: Mapping[str, Policy] = {
         Policy("lifo", _last_come),
         Policy("latest_first", planned, plan=_latest_first),
         Policy("critical_path", planned, plan=_by_upward_rank),
-        Policy("backward_first", planned, plan=_backward_first),
+        Policy("backward_first", planned, plan=_by_phase(BACKWARD_FIRST)),
+        Policy("zero_bubble", planned, plan=_by_phase(ZERO_BUBBLE)),
         Policy("heft", planned, where_planned, plans.heft),
         Policy("peft", planned, where_planned, plans.peft),
         Policy("work_stealing", _last_come, at_home_or_stolen),
     )
 }
+"""Every policy by its name.
+
+* ``serial``: one task at a time, in topological order. ``in_order``: in topological order, each as soon as a device is free and
+  the one before it has started, which is how a framework works that hands ops out without a ready queue.
+* ``level_barrier``: level by level. ``loop``: micro-batch by micro-batch, each with a ready queue of its own.
+* ``fifo``, ``lifo``: the ready queue, the oldest or the newest first. ``priority``: by ``Task.priority``, equals in order of
+  submission, which is Graham's list scheduling. ``latest_first``: the highest sequence number first, as in PyTorch's backward.
+* ``critical_path``: the longest way to the end first.
+* ``backward_first``: dX and dW before F, so few activations live. ``zero_bubble``: dX, then F, and dW fills the gaps (Qi, Wan,
+  Huang and Lin, Zero bubble pipeline parallelism, 2023).
+* ``heft``, ``peft``: whole schedules laid out in advance. ``work_stealing``: a task stays where its last operand was made, the
+  newest first; a device with nothing of its own takes another's oldest (Blumofe and Leiserson, 1999).
+"""
 DEFAULT = "lifo"  # the newest first goes into the depth: what was just made is used, and freed, next
 
 

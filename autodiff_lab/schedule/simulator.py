@@ -75,6 +75,7 @@ class _Simulation:
         self.waiting = list(map(len, tasks.predecessors))
         self.ready: list[Any] = []  # a heap of places in the planned order, or of (-priority, task)
         self.running: list[tuple[float, int]] = []  # a heap of (end, task); the task -1 only wakes those who wait
+        self.arrivals: set[float] = set()  # the moments at which somebody is woken
         self.free = list(range(len(machine.lanes)))  # a heap of lanes
         self.free_on: list[list[int]] = [[] for _ in machine.resources]
         for lane, (place, _) in enumerate(machine.lanes):
@@ -222,7 +223,9 @@ class _Simulation:
             return -1
         name = self.machine.resources[place].name
         if self.machine.transfers and (arrival := state.arrival(task, name)) > state.time:
-            heappush(self.running, (arrival, -1))
+            if arrival not in self.arrivals:
+                self.arrivals.add(arrival)
+                heappush(self.running, (arrival, -1))
             self._say(number, name, "transfer", self._last_to_arrive(task, name, arrival))
             return -1
         lane = heappop(self.free_on[place])
