@@ -191,7 +191,8 @@ class _Builder:
         )
 
     def _cost(self, work: Work) -> float | Mapping[str, float]:
-        kinds = {kind for kind, _ in work.op.kernels}
+        first = work.inputs[0][1] if work.inputs else None
+        kinds = {kind for kind, dtype in work.op.kernels if dtype in (None, first)}
         if isinstance(self.costs, Mapping):
             models = {kind: model for kind, model in self.costs.items() if kinds & {"any", kind}}
             return {kind: self._seconds(model, work) for kind, model in models.items()}

@@ -14,25 +14,21 @@ CLOSE = 1e-9  # of the makespan: what adding the same numbers in another order m
 
 def faults(timeline: Timeline) -> list[str]:
     """What is illegal, one sentence each; empty for a legal schedule."""
-    checks = (
-        _whether_each_ran,
-        _whether_each_waited,
-        _whether_lanes_were_free,
-        _whether_units_sufficed,
-        _whether_memory_sufficed,
-    )
-    return [fault for check in checks for fault in check(timeline, CLOSE * max(timeline.makespan, 1e-300))]
+    nowhere = [task for task, lane in enumerate(timeline.lanes) if not -1 <= lane < len(timeline.machine.lanes)]
+    if nowhere:
+        return [
+            f"{timeline.tasks.name(task)} ran on lane {timeline.lanes[task]}, which does not exist" for task in nowhere
+        ]
+    close = CLOSE * max(timeline.makespan, 1e-300)
+    return [fault for check in _CHECKS for fault in check(timeline, close)]
 
 
 def _whether_each_ran(t: Timeline, close: float) -> Iterator[str]:
-    for task in t.tasks:
-        if not -1 <= t.lanes[task.id] < len(t.machine.lanes):
-            yield f"{task.name} ran on lane {t.lanes[task.id]}, which does not exist"
-        elif t.lanes[task.id] < 0:
-            if t.statuses.get(task.id, "done") == "done":
-                yield f"{task.name} never ran"
-        else:
-            yield from _whether_it_fits(t, task.id, close)
+    for task in range(len(t)):
+        if t.lanes[task] >= 0:
+            yield from _whether_it_fits(t, task, close)
+        elif t.statuses.get(task, "done") == "done":
+            yield f"{t.tasks.name(task)} never ran"
 
 
 def _whether_it_fits(t: Timeline, task: int, close: float) -> Iterator[str]:
@@ -98,3 +94,12 @@ def _most_at_once(intervals: Sequence[tuple[float, float, float]], close: float)
         if now > most:
             most, when = now, time - close
     return most, when
+
+
+_CHECKS = (
+    _whether_each_ran,
+    _whether_each_waited,
+    _whether_lanes_were_free,
+    _whether_units_sufficed,
+    _whether_memory_sufficed,
+)
