@@ -199,6 +199,14 @@ class Graph:
         >>> float(square(5.0))
         25.0
         """
+        values = self.values_with(*arguments)
+        for node in self.nodes:
+            if node.op is not None:
+                values[node.id] = node.op.apply([values[i] for i in node.inputs], node.attributes)
+        return self.results_of(values)
+
+    def values_with(self, *arguments: Any) -> list[Any]:
+        """One value for each node before a run: the arguments, in the order of the inputs, and the constants; else None."""
         if len(arguments) != len(self.inputs):
             names = ", ".join(self.nodes[i].name for i in self.inputs)
             raise TypeError(f"graph {self.name} takes {len(self.inputs)} inputs ({names}), got {len(arguments)}")
@@ -216,8 +224,10 @@ class Graph:
                 raise ValueError(
                     f"graph {self.name}: constant {node.id} was not kept when it was computed; record the function"
                 )
-            if node.op is not None:
-                values[node.id] = node.op.apply([values[i] for i in node.inputs], node.attributes)
+        return values
+
+    def results_of(self, values: Sequence[Any]) -> Any:
+        """The outputs among the nodes' values, nested as the function returned them."""
         results = [values[i] for i in self.outputs]
         return results[0] if self.structure is None else self.structure.rebuild(results)
 

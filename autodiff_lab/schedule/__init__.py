@@ -9,6 +9,7 @@
 """
 
 from .costs import AlphaBeta, Constant, CostModel, Measured, Roofline, Work, measure
+from .executor import run
 from .graph_tasks import from_graph, phases, with_all_reduce, with_transfers
 from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
 from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
@@ -23,6 +24,6 @@ __all__ = [
     "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
     "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError",
     "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
-    "from_graph", "gpus", "measure", "phases", "pipeline", "simulate", "training_step", "upward_ranks", "with_all_reduce",
-    "with_transfers",
+    "from_graph", "gpus", "measure", "phases", "pipeline", "run", "simulate", "training_step", "upward_ranks",
+    "with_all_reduce", "with_transfers",
 ]  # fmt: skip

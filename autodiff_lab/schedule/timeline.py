@@ -13,7 +13,7 @@ from .idleness import Idle
 from .machines import Machine
 from .tasks import Tasks
 
-Status = Literal["done", "failed", "skipped"]
+Status = Literal["done", "failed", "skipped", "cancelled"]
 
 
 class Span(NamedTuple):
@@ -44,10 +44,11 @@ class Timeline:
         tasks, machine, policy: what was scheduled, on what, and the name of the policy.
         starts, ends: for each task; NaN where it did not run.
         lanes: for each task its lane, an index into ``machine.lanes``; -1 where it did not run.
-        statuses: for tasks that failed, or were skipped because what they wait for failed.
+        statuses: for tasks that failed, were skipped because what they wait for failed, or were cancelled because another did.
         simulated: whether time was virtual.
-        cpu_times: for a real run, each task's own CPU seconds.
-        submitted: for a real run, when the host handed each task over.
+        cpu_times: for a real run, the CPU seconds of each lane's thread.
+        submitted: for a run on streams, when the host handed each task over.
+        live: for a real run, how many bytes lived, as measured.
 
     >>> from autodiff_lab import schedule
     >>> tasks = schedule.Tasks(
@@ -72,6 +73,7 @@ class Timeline:
     simulated: bool = True
     cpu_times: Sequence[float] | None = None
     submitted: Sequence[float] | None = None
+    live: Sequence[LiveBytes] | None = None
 
     # ------------------------------------------------------------------------------------------------------------ who ran
 
@@ -203,8 +205,10 @@ class Timeline:
         return self.starts[task], self.makespan if kept else max(users)
 
     @cached_property
-    def live_bytes(self) -> list[LiveBytes]:
+    def live_bytes(self) -> Sequence[LiveBytes]:
         """How many bytes live from when on. What is freed at a moment is gone before what begins then comes."""
+        if self.live is not None:
+            return self.live
         changes: dict[float, list[float]] = {}
         for task in self.order:
             if size := self.tasks.nbytes[task]:

@@ -1,0 +1,77 @@
+"""BLAS on one thread while schedules run, so that every worker computes with one core."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_lock = threading.Lock()
+_runs = 0  # that want one thread now: the first switches, the last switches back, in whatever order they end
+_controller: Any = None
+_limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS on one thread inside the block; afterwards, also after an error, it has as many as before.
+
+    Needs threadpoolctl; without it BLAS stays as it is, and a warning says so. Runs in several threads may overlap: the
+    count belongs to the whole process.
+    """
+    global _runs
+    with _lock:
+        if _runs == 0:
+            _switch_to_one()
+        _runs += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _runs -= 1
+            if _runs == 0:
+                _switch_back()
+
+
+def limit_this_thread() -> None:
+    """Say it once more in a worker, because OpenBLAS on OpenMP has a count for each thread that calls it.
+
+    The worker's limit ends with the worker. On every other BLAS this does nothing: the thread that began the run decides.
+    """
+    if _controller is not None:
+        _controller.limit(limits=1, user_api="blas")
+
+
+def _switch_to_one() -> None:
+    global _controller, _limit
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        warnings.warn(
+            "schedule.run: threadpoolctl is not installed, so BLAS may use every core in each worker, and figures of "
+            "utilisation mean little; pip install threadpoolctl",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return
+    _controller = ThreadpoolController()  # new for each run: it knows the libraries that are loaded now
+    _limit = _controller.limit(limits=1, user_api="blas")
+
+
+def _switch_back() -> None:
+    global _controller, _limit
+    if _limit is not None:
+        _release_control()
+        _limit.restore_original_limits()
+        _release_control()
+    _controller = _limit = None
+
+
+def _release_control() -> None:
+    """Since threadpoolctl 3.8 only the thread that set a limit may lift it, but another run may be the last to end."""
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)

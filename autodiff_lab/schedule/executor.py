@@ -1,0 +1,296 @@
+"""Execute: run the tasks of a graph, or functions that wait for each other, on real threads, and say who ran when and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from heapq import heapify, heappop, heappush
+from threading import RLock
+from time import perf_counter_ns
+from typing import Any
+
+from .. import events
+from ..events import Receiver
+from ..graph import Graph
+from ..tensors import Tensor
+from .blas import one_blas_thread
+from .costs import CostModel, Roofline
+from .crew import ALL_DONE, NONE, Crew, Failure
+from .dispatch import Dispatch
+from .graph_tasks import from_graph
+from .machines import Machine, cores
+from .mistakes import ScheduleError, meant
+from .policies import DEFAULT, Place, Policy, Priority, as_policy
+from .tasks import Task, Tasks, check_places
+from .timeline import LiveBytes, Status, Timeline
+from .values import Values
+
+SECONDS = 1e-9  # in a nanosecond
+
+
+def run(
+    work: Graph | Tasks | Iterable[Task] | Mapping[str, Task],
+    inputs: Sequence[Any] | Mapping[str, Any] = (),
+    workers: int = 2,
+    policy: str | Policy | Priority | tuple[Priority, Place] = DEFAULT,
+    tell: Receiver | None = None,
+    costs: CostModel | None = None,
+) -> tuple[Any, Timeline]:
+    """Run a graph or tasks on real threads: the outputs, and a timeline of the form that ``simulate`` gives.
+
+    Ops release Python's lock while they compute, so two workers keep two cores busy; plain Python functions take turns. BLAS
+    computes on one thread meanwhile. Every result is the same as with one worker, bit by bit. A value is dropped when the last
+    task that uses it has finished.
+
+    The calling thread is the first worker. Tasks see the caller's context (``ad.listen``, ``ad.no_grad``, name scopes) and
+    change only their worker's copy; a receiver hears one event at a time.
+
+    Args:
+        work: a Graph; or ``Tasks``, or what they are made of. A task's ``call`` is given its ``args``, then the values that it
+            reads, then the results of the tasks in ``after``.
+        inputs: a graph's arguments in order; for tasks a dict of the values that are there before.
+        workers: how many run at once; they are the ``cores(workers)`` that a policy sees.
+        policy: as for ``simulate``.
+        tell: hears each step; by default whoever listens with ``ad.listen``.
+        costs: what a policy expects a graph's ops to take, for instance ``measure(graph, *inputs)``; ``Roofline()`` by default.
+
+    Returns:
+        outputs: for a graph what calling it gives; for tasks a dict of their outputs, and of results that no task uses.
+        timeline: seconds from the start. ``cpu_times`` are those of the workers, ``live_bytes`` are measured.
+
+    Raises:
+        Whatever a task raises: the same exception, with a note that names the task and, for an op, the user's line. Others
+            that run may end within 0.3 s; those that depend on it are ``skipped``, the rest is ``cancelled``, and the
+            exception's ``timeline`` says so. No thread is left, unless a function never comes back to Python.
+        ScheduleError: tasks and policy do not fit, or an input is missing; before anything runs.
+        PolicyError, DeadlockError: as for ``simulate``; what runs is stopped.
+
+    >>> tasks = {"p": Task(lambda: 1), "q": Task(lambda p: p + 1, after=["p"])}
+    >>> outputs, timeline = run(tasks)
+    >>> outputs, timeline.order, timeline.faults()
+    ({'q': 2}, [0, 1], [])
+    """
+    if type(workers) is not int or workers < 1:
+        raise ScheduleError(f"run: workers must be a whole number of at least 1, got {workers!r}")
+    if isinstance(work, Graph):
+        return _run_graph(work, inputs, workers, as_policy(policy), tell, costs or Roofline())
+    tasks = work if isinstance(work, Tasks) else Tasks(work)
+    values = Values(tasks, _named_inputs(tasks, inputs))
+    timeline = execute(tasks, values, cores(workers), as_policy(policy), tell)
+    named = dict.fromkeys([*tasks.outputs, *(name for task in tasks.kept for name in tasks[task].written)])
+    return {name: values.named.get(name) for name in named}, timeline
+
+
+def _run_graph(
+    graph: Graph, inputs: Any, workers: int, policy: Policy, tell: Receiver | None, costs: CostModel
+) -> tuple[Any, Timeline]:
+    known = graph.values_with(*map(_plain, inputs))
+    tasks = from_graph(graph, costs)
+    values = Values(tasks, dict(zip(tasks.inputs, (known[place] for place in graph.inputs), strict=True)))
+    timeline = execute(tasks, values, cores(workers), policy, tell)
+    for task in tasks:
+        known[task.node or 0] = values.named.get(task.name)
+    return graph.results_of(known), timeline
+
+
+def _plain(value: Any) -> Any:
+    """An argument as an array: what runs in parallel records nothing."""
+    return value.innermost() if type(value) is Tensor else value
+
+
+def _named_inputs(tasks: Tasks, inputs: Any) -> Mapping[str, Any]:
+    if not isinstance(inputs, Mapping):
+        if not len(inputs):
+            return _named_inputs(tasks, {})
+        raise ScheduleError(f"run: the inputs of tasks are a dict from names to values, got {type(inputs).__name__}")
+    for name in tasks.inputs:
+        if name not in inputs:
+            raise ScheduleError(f"run: the tasks read {name!r}, which is not among the inputs; {meant(name, inputs)}")
+    return inputs  # type: ignore[no-any-return]
+
+
+def execute(tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell: Receiver | None = None) -> Timeline:
+    """Run tasks on a machine of cores. ``values`` has the inputs, and afterwards what was kept."""
+    check_places(tasks, machine)
+    now = events.context.get()
+    if now is not None and now.receiver is not None:
+        heard = _one_at_a_time(now.receiver)
+        with events.switched(receiver=heard):
+            return _Execution(tasks, values, machine, policy, tell or heard).run()
+    return _Execution(tasks, values, machine, policy, tell).run()
+
+
+def _one_at_a_time(receiver: Receiver) -> Receiver:
+    lock = RLock()
+
+    def tell(event: events.Event) -> None:
+        with lock:
+            receiver(event)
+
+    return tell
+
+
+class _Execution(Dispatch):
+    """The engine that asks the clock.
+
+    With equal workers and nobody listening, a worker that is free takes the first ready task itself (``is_pulled``).
+    Otherwise each ready task is asked for its place, as in the simulator, and handed to the worker there.
+    """
+
+    def __init__(self, tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell: Receiver | None) -> None:
+        super().__init__(tasks, machine, policy, tell)
+        self.is_pulled = self.is_alike and tell is None
+        self.values = values
+        self.execute = values.call
+        self.left = len(tasks)
+        self.idle: set[int] = set()
+        self.handed = [NONE] * len(machine.lanes)
+        self.crew = Crew(self, len(machine.lanes), len(tasks))
+        self.began = 0
+
+    def run(self) -> Timeline:
+        """All seven steps, and the timeline; or the error of the task that failed."""
+        with one_blas_thread():
+            if self.is_plain:
+                self.count_users()
+            self.began = perf_counter_ns()
+            self.collect()
+            if self.left:
+                self.crew.run()
+        timeline = self._timeline()
+        if self.crew.failure is not None:
+            raise self._explained(self.crew.failure, timeline)
+        if self.tell is not None:
+            self.tell(events.AllTasksDone(timeline.makespan))
+        return timeline
+
+    def expected_end(self, task: int) -> float:
+        """Unknown, so the task that began first counts as the first to end."""
+        return self.crew.starts[task] or math.inf
+
+    # ------------------------------------------------------------------------------------------ what the crew asks: Work
+
+    def step(self, worker: int, done: int) -> int:
+        """Steps 4 to 7 for one worker: what it has done is counted, and it takes what comes next."""
+        if done != NONE:
+            self._finish(done)
+            if not self.left:
+                return ALL_DONE
+        if not self.is_pulled:
+            return self._handed_to(worker)
+        ready, idle = self.ready, self.idle
+        if not ready:
+            idle.add(worker)
+            return NONE
+        entry = heappop(ready)
+        task: int = self.by_priority[entry] if self.is_planned else entry[1]
+        if idle:
+            idle.discard(worker)
+            if ready and idle:
+                self.crew.wake(idle.pop())
+        if not self.is_plain:
+            self.acquire(task, worker)
+        return task
+
+    def _finish(self, task: int) -> None:
+        self.left -= 1
+        if self.values.unweighed[task] is not None:
+            self.values.weigh(task)
+        if not self.is_plain:
+            self.state.time = self._since_start(self.crew.ends[task])
+            self.release(task)
+            return self.count_down(task)
+        users_left, waiting, position = self.users_left, self.waiting, self.position
+        for producer in self.uses[task]:  # as in ``use_up`` and ``count_down``, in half of the time
+            users_left[producer] -= 1
+            if not users_left[producer]:
+                self.values.drop(producer)
+        for after in self.tasks.successors[task]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                heappush(self.ready, position[after])
+
+    def drop(self, producer: int) -> None:
+        """The last task that uses a result has finished."""
+        self.values.drop(producer)
+        super().drop(producer)
+
+    def _since_start(self, time: int) -> float:
+        return (time - self.began) * SECONDS
+
+    # --------------------------------------------------------------------------------------------------------- handing over
+
+    def _handed_to(self, worker: int) -> int:
+        if self.handed[worker] == NONE:
+            self._hand_over(worker)
+        task, self.handed[worker] = self.handed[worker], NONE
+        return task
+
+    def _hand_over(self, worker: int) -> None:
+        """Ask the ready tasks, in order of priority, where to run now."""
+        self.state.time = self._since_start(perf_counter_ns())
+        aside = []
+        while self.ready and (any(self.state.free_lanes) or self.tell is not None):
+            entry = heappop(self.ready)
+            task = self.by_priority[entry] if self.is_planned else entry[1]
+            place = self.choose(task)
+            if place is None:
+                aside.append(entry)
+                continue
+            lane = self.acquire(task, place)
+            self.handed[lane] = task
+            if lane != worker:
+                self.crew.wake(lane)
+        self.ready.extend(aside)
+        heapify(self.ready)
+        if self.left and not self.state.running:
+            raise self.deadlock()
+
+    # --------------------------------------------------------------------------------------------------------------- the end
+
+    def _timeline(self) -> Timeline:
+        crew, seconds = self.crew, self._since_start
+        ends = [
+            end or (perf_counter_ns() if lane != NONE else 0) for end, lane in zip(crew.ends, crew.lanes, strict=True)
+        ]
+        last = max(ends, default=0)
+        live = [LiveBytes(seconds(min(time, last)), nbytes) for time, nbytes in self.values.memory.changes]
+        return Timeline(
+            self.tasks,
+            self.machine,
+            self.policy.name,
+            [seconds(time) if time else math.nan for time in crew.starts],
+            [seconds(time) if time else math.nan for time in ends],
+            list(crew.lanes),
+            self._statuses(),
+            simulated=False,
+            cpu_times=[time * SECONDS for time in crew.cpu_ns],
+            live=[LiveBytes(0.0, 0), *live],
+        )
+
+    def _statuses(self) -> dict[int, Status]:
+        """What did not end well: the task that failed, those that depend on it, and those that nobody got to."""
+        failure = self.crew.failure
+        if failure is None:
+            return {}
+        found: dict[int, Status] = {task: "cancelled" for task, end in enumerate(self.crew.ends) if not end}
+        if failure.task != NONE:
+            found[failure.task] = "failed"
+            reached = [failure.task]
+            for task in reached:  # grows while it is walked
+                for after in self.tasks.successors[task]:
+                    if found.get(after) == "cancelled":
+                        found[after] = "skipped"
+                        reached.append(after)
+        return found
+
+    def _explained(self, failure: Failure, timeline: Timeline) -> BaseException:
+        task, error = failure
+        if task != NONE:
+            call = self.tasks[task].call
+            source = getattr(call, "source", None)
+            error.add_note(f"schedule.run: in task {self.tasks.name(task)!r}" + (f", {source}" if source else ""))
+        with suppress(AttributeError):
+            error.timeline = timeline  # type: ignore[attr-defined]
+        return error

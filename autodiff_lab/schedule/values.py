@@ -1,0 +1,144 @@
+"""Values of a real run: what each task reads and returns, dropped after the last use, and how many bytes of it live."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter_ns
+from typing import Any
+
+from numpy import ndarray
+
+from .mistakes import ScheduleError
+from .tasks import Task, Tasks
+
+
+class Values:
+    """The values of a run by name. Tasks that run at once touch different names; the rest is called by one worker at a time.
+
+    >>> values = Values(Tasks({"a": Task(lambda: 2), "b": Task(lambda a, x: a * x, args=(5,), after=["a"])}), {})
+    >>> values.call(0)
+    >>> values.call(1)
+    >>> values.named
+    {'a': 2, 'b': 10}
+    >>> values.drop(0)
+    >>> values.named
+    {'b': 10}
+    """
+
+    def __init__(self, tasks: Tasks, inputs: Mapping[str, Any]) -> None:
+        self.named = dict(inputs)
+        self.memory = Memory(inputs.values())
+        self.unweighed: list[Any] = [None] * len(tasks)  # the results that may take memory, until they are weighed
+        writers = Counter(name for task in tasks for name in task.written)
+        self._jobs = [(t.call, t.args, _names_read(tasks, t), t.written[0], _is_light(t, writers)) for t in tasks]
+        self._written = [(task.written, task.nbytes / len(task.written)) for task in tasks]
+
+    def call(self, task: int) -> None:
+        """Call the task's function with its arguments and the values that it reads, and keep what it returns."""
+        function, arguments, reads, name, is_light = self._jobs[task]
+        named = self.named
+        result = None if function is None else function(*arguments, *[named[read] for read in reads])
+        if is_light and type(result) is not ndarray:
+            named[name] = result
+        else:
+            self.unweighed[task] = self._parts(task, result)
+
+    def weigh(self, task: int) -> None:
+        """A task is done: its results become values, in place of older ones of the same name, and their bytes count."""
+        names, nbytes = self._written[task]
+        parts, self.unweighed[task] = self.unweighed[task], None
+        for name, part in zip(names, parts, strict=True):
+            self.memory.hold(part, nbytes)
+            if name in self.named:
+                self.memory.drop(self.named[name], nbytes)
+            self.named[name] = part
+
+    def drop(self, task: int) -> None:
+        """Nobody needs a task's results any more."""
+        names, nbytes = self._written[task]
+        for name in names:
+            value = self.named.pop(name)
+            if nbytes or type(value) is ndarray:
+                self.memory.drop(value, nbytes)
+
+    def _parts(self, task: int, result: Any) -> tuple[Any, ...]:
+        """The result as one part for each value that the task writes."""
+        names, _ = self._written[task]
+        if len(names) == 1:
+            return (result,)
+        if not isinstance(result, tuple) or len(result) != len(names):
+            raise ScheduleError(
+                f"a task that writes {len(names)} values ({', '.join(names)}) must return a tuple of {len(names)}; "
+                f"got {result!r}"
+            )
+        return result
+
+
+def _names_read(tasks: Tasks, task: Task) -> tuple[str, ...]:
+    """What a task reads, and the first result of each task that it waits for."""
+    return (*task.reads, *(tasks[other].written[0] for other in task.after))
+
+
+def _is_light(task: Task, writers: Mapping[str, int]) -> bool:
+    """Whether its result, unless it is an array, takes no memory that counts, and takes the place of no other."""
+    return len(task.written) == 1 and not task.nbytes and writers[task.written[0]] == 1
+
+
+class Memory:
+    """Counts the buffers behind values as they come and go, each once. What was there before a run does not count.
+
+    >>> import numpy as np
+    >>> memory, array = Memory(clock=iter(range(10)).__next__), np.zeros(4)
+    >>> memory.hold(array)
+    >>> memory.hold(array[::2])  # a view: it keeps the whole buffer
+    >>> memory.drop(array)
+    >>> memory.drop(array[::2])
+    >>> memory.changes
+    [(0, 32), (1, 0)]
+    """
+
+    def __init__(self, before: Iterable[Any] = (), clock: Callable[[], int] = perf_counter_ns) -> None:
+        self.changes: list[tuple[int, float]] = []  # when, and how many bytes lived from then on
+        self._clock = clock
+        self._live = 0.0
+        self._before = {id(owner_of(value)) for value in before}
+        self._holders: dict[int, int] = {}  # by identity of the owner, which lives as long as somebody holds it
+
+    def hold(self, value: Any, otherwise: float = 0) -> None:
+        """A value is there; one that is no array counts ``otherwise``."""
+        self._change(value, 1, otherwise)
+
+    def drop(self, value: Any, otherwise: float = 0) -> None:
+        """Nobody needs a value any more."""
+        self._change(value, -1, otherwise)
+
+    def _change(self, value: Any, sign: int, otherwise: float) -> None:
+        nbytes = otherwise
+        if isinstance(value, ndarray):
+            owner = owner_of(value)
+            key = id(owner)
+            if key in self._before:
+                return
+            holders = self._holders.pop(key, 0)
+            if holders + sign:
+                self._holders[key] = holders + sign
+            if holders and holders + sign:
+                return  # another value has the same buffer
+            nbytes = owner.nbytes
+        if nbytes:
+            self._live += sign * nbytes
+            self.changes.append((self._clock(), self._live))
+
+
+def owner_of(value: Any) -> Any:
+    """The array that owns the buffer of a view.
+
+    >>> import numpy as np
+    >>> array = np.zeros((2, 3))
+    >>> owner_of(array.T[0]) is array
+    True
+    """
+    while isinstance(value, ndarray) and isinstance(value.base, ndarray):
+        value = value.base
+    return value
