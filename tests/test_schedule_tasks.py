@@ -112,6 +112,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "task 'a' can run on no resource: it demands 3 units, and the largest capacity is 2"),
     "a task larger than memory": (
         lambda: simulate({"a": Task(nbytes=10)}, cores(2, memory=9)), "task 'a' produces 10 bytes, more than the memory"),
+    "an unknown phase": (lambda: Tasks({"a": Task(phase="forward")}), "task 'a': a phase is one of F, dX.*got 'forward'"),  # type: ignore[arg-type]
+    "what is no task": (lambda: simulate([1], 2), r"expected a Task, got 1; .*from_graph"),  # type: ignore[list-item]
+    "what is no machine": (lambda: simulate({"a": Task()}, "cpu"), "a machine is a Machine or.*got 'cpu'"),  # type: ignore[arg-type]
+    "no cores": (lambda: simulate({"a": Task()}, 0), "a number of cores of at least 1; got 0"),
     "an unknown policy": (lambda: simulate({"a": Task()}, 1, "fiffo"), "no policy is named 'fiffo'; did you mean 'fifo'"),
     "what is no policy": (lambda: simulate({"a": Task()}, 1, 3), "a policy is a name, a Policy"),  # type: ignore[arg-type]
     "a machine without resources": (lambda: Machine(()), "it has no resources"),

@@ -55,6 +55,9 @@ def test_idle_time_has_a_cause() -> None:
     assert causes == [(0, 2, "dependencies"), (2, 3, "transfer"), (4, 5, "dependencies"), (5, 6, "nothing left")]
     lazy = Timeline(Tasks({"a": Task(cost=2)}), schedule.cores(1), "late", [3], [5], [0])
     assert lazy.idle_by_cause == {"policy": 3}
+    gpu = Machine((Resource("gpu", "cuda", capacity=2, memory=10),))
+    full = simulate({"a": Task(cost=2, nbytes=6), "use a": Task(after=["a"]), "b": Task(nbytes=6)}, gpu, "priority")
+    assert full.idle_by_cause == {"memory": 3, "nothing left": 1}
 
 
 CORRUPTIONS: dict[str, tuple[Callable[[Timeline], Timeline], str]] = {

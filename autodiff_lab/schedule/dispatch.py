@@ -10,7 +10,7 @@ from .. import events
 from ..events import Receiver
 from .machines import Machine
 from .mistakes import DeadlockError, some
-from .policies import Policy, State, ask_place, ask_priority, make_plan, planned, soonest
+from .policies import Policy, State, ask_place, ask_priority, make_plan, planned, planned_order, soonest
 from .tasks import Task, Tasks
 
 
@@ -25,8 +25,9 @@ class Dispatch:
         # With equal devices and nothing to decide, no state is kept that nobody reads: a quarter of the time.
         self.is_plain = tell is None and self.is_planned and self.is_alike
         self.waiting = list(map(len, tasks.predecessors))
-        self.by_priority = self._planned_order() if self.is_planned else []
-        self.position = _inverse(self.by_priority)
+        self.by_priority, self.position = (
+            planned_order(policy, self.state.plan, len(tasks)) if self.is_planned else ([], [])
+        )
         self.ready: list[Any] = []  # a heap of places in the planned order, or of (-priority, task)
         self.free_on: list[list[int]] = [[] for _ in machine.resources]
         for lane, (place, _) in enumerate(machine.lanes):
@@ -171,17 +172,6 @@ class Dispatch:
             self.say_waits(task.id, name, "memory", blocker)
         else:
             self.say_waits(task.id, name, "busy", blocker)
-
-    def _planned_order(self) -> list[int]:
-        priorities = self.state.plan.priorities
-        return sorted(range(len(self.tasks)), key=priorities.__getitem__, reverse=True)  # stable also in reverse
-
-
-def _inverse(order: list[int]) -> list[int]:
-    position = [0] * len(order)
-    for place, task in enumerate(order):
-        position[task] = place
-    return position
 
 
 def _are_alike(tasks: Tasks, machine: Machine) -> bool:

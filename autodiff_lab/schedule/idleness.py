@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -9,14 +10,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from .timeline import Timeline
 
-Cause = Literal["dependencies", "transfer", "policy", "nothing left"]
+Cause = Literal["dependencies", "transfer", "memory", "policy", "nothing left"]
 
 
 class Idle(NamedTuple):
     """A computing lane did nothing from ``start`` to ``end``.
 
-    The cause: ``nothing left`` where every task that could run there has begun; ``policy`` where one was ready (its place was
-    planned elsewhere, or memory was full); ``transfer`` where one waited only for a value on its way; else ``dependencies``.
+    The cause: ``nothing left`` where every task that could run there has begun; where one was ready, ``memory`` if none of
+    those would have fitted beside what lived there, else ``policy``, which had other plans for them; ``transfer`` where one
+    waited only for a value on its way; else ``dependencies``.
     """
 
     lane: int
@@ -62,6 +64,8 @@ class _Pending:
 
     def __init__(self, timeline: Timeline, place: int) -> None:
         resource = timeline.machine.resources[place]
+        self.timeline, self.place, self.memory = timeline, place, resource.memory
+        self.able: list[tuple[float, float, float]] = []  # (arrived, started, bytes) of each task
         done: list[float] = []  # when all that a task waits for had finished
         arrived: list[float] = []  # when it had also arrived here
         started: list[float] = []
@@ -74,6 +78,7 @@ class _Pending:
             done.append(max(ends, default=0.0))
             arrived.append(max(map(sum, zip(ends, ways, strict=True)), default=0.0))
             started.append(timeline.starts[task])
+            self.able.append((arrived[-1], started[-1], timeline.tasks.nbytes[task]))
         self.done, self.arrived, self.started = sorted(done), sorted(arrived), sorted(started)
         self._times = sorted({*self.done, *self.arrived, *self.started})
 
@@ -89,8 +94,19 @@ class _Pending:
         if started == len(self.started):
             return "nothing left"
         if arrived > started:
-            return "policy"
+            return "memory" if self._is_full(time) else "policy"
         return "transfer" if done > started else "dependencies"
+
+    def _is_full(self, time: float) -> bool:
+        """Whether every task that is ready at a moment needs more memory than is left."""
+        if self.memory == math.inf:
+            return False
+        t = self.timeline
+        here = [
+            task for task in t.order if t.resource(task) == self.place and t.starts[task] <= time < t.lifetime(task)[1]
+        ]
+        left = self.memory - sum(t.tasks.nbytes[task] for task in here)
+        return all(nbytes > left for arrived, started, nbytes in self.able if arrived <= time < started)
 
 
 def _way(timeline: Timeline, source: int, target: int, place: int) -> float:

@@ -144,6 +144,8 @@ def cores(count: int, memory: float = math.inf) -> Machine:
     >>> [resource.name for resource in cores(2).resources]
     ['core0', 'core1']
     """
+    if type(count) is not int or count < 1:
+        raise ScheduleError(f"a machine is a Machine or a number of cores of at least 1; got {count!r}")
     return Machine(tuple(Resource(f"core{i}", memory=memory) for i in range(count)))
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 from .machines import Machine, Resource
 from .mistakes import ScheduleError, meant, some
 
 Phase = Literal["F", "dX", "dW", "comm", "update"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
 Reason = Literal["after", "read after write", "write after read", "write after write"]
 
 
@@ -120,8 +121,8 @@ class Tasks(Sequence[Task]):
         outputs: Collection[str] = (),
     ) -> None:
         if isinstance(tasks, Mapping):
-            tasks = [replace(task, name=name) for name, task in tasks.items()]
-        self._records: Sequence[Task] | None = [replace(task, id=place) for place, task in enumerate(tasks)]
+            tasks = [replace(_checked(task), name=name) for name, task in tasks.items()]
+        self._records: Sequence[Task] | None = [replace(_checked(task), id=place) for place, task in enumerate(tasks)]
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.names = [task.name for task in self._records]
         self.costs = [task.cost for task in self._records]
@@ -297,6 +298,12 @@ class Tasks(Sequence[Task]):
         self._bytes_on_edge = {edge: nbytes for edge, nbytes in travels.items() if nbytes != self.nbytes[edge[0]]}
 
 
+def _checked(task: Task) -> Task:
+    if not isinstance(task, Task):
+        raise ScheduleError(f"expected a Task, got {task!r}; a graph's tasks are made by from_graph(graph)")
+    return task
+
+
 def _check_each(tasks: Sequence[Task]) -> None:
     seen: set[str] = set()
     for task in tasks:
@@ -305,6 +312,8 @@ def _check_each(tasks: Sequence[Task]) -> None:
         if task.name in seen:
             raise ScheduleError(f"two tasks are named {task.name!r}; give each its own name")
         seen.add(task.name)
+        if task.phase not in PHASES:
+            raise ScheduleError(f"task {task.name!r}: a phase is one of {', '.join(PHASES)}; got {task.phase!r}")
         for field in ("after", "reads", "writes"):
             if isinstance(getattr(task, field), str):
                 raise ScheduleError(
