@@ -1,0 +1,142 @@
+"""What holds for every policy in the registry: legal schedules within their bounds, told or not, the same on every run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autodiff_lab import events
+from autodiff_lab.schedule import POLICIES, Machine, Resource, Task, Tasks, Transfer, cores, simulate
+
+
+def random_case(seed: int) -> tuple[Tasks, Machine]:
+    """Few tasks, on equal cores, on unequal ones with links, or on a GPU with several streams beside a processor."""
+    r = random.Random(seed)
+    kind, count = r.choice(("equal", "unequal", "streams")), r.randint(1, 10)
+    names = ["p0", "p1", "p2"][: r.randint(1, 3)]
+    tasks = {}
+    for task in range(count):
+        before = r.sample(range(task), min(task, r.choice((0, 1, 1, 2))))
+        tasks[f"t{task}"] = Task(
+            cost={name: r.randint(0, 9) for name in names} if kind == "unequal" else r.choice((0, 1, 2, 0.1, 3.3)),
+            after={f"t{other}": r.randint(0, 9) for other in before},
+            phase=r.choice(("F", "dX", "dW", "comm", "update")),
+            nbytes=r.randint(0, 5),
+            demand=r.randint(1, 3) if kind == "streams" else 1,
+            on="gpu" if kind == "streams" and r.random() < 0.5 else None,
+            micro_batch=r.randint(0, 2),
+        )
+    if kind == "equal":
+        return Tasks(tasks), cores(len(names))
+    if kind == "unequal":
+        links = {pair: Transfer(r.randint(0, 3), r.random()) for pair in itertools.permutations(names, 2)}
+        return Tasks(tasks), Machine(tuple(map(Resource, names)), links)
+    return Tasks(tasks), Machine(
+        (Resource("cpu", capacity=3), Resource("gpu", "cuda", capacity=4, streams=2, speed=3.0))
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_gives_legal_schedules_within_their_bounds(policy: str) -> None:
+    for seed in range(720):  # 14 policies: 10,080 schedules
+        tasks, machine = random_case(seed)
+        timeline = simulate(tasks, machine, policy)
+        assert timeline.faults() == [], f"seed {seed}"
+        assert timeline.makespan >= timeline.critical_length - 1e-9
+        assert timeline.makespan >= timeline.work / machine.workers - 1e-9
+        assert timeline.utilisation <= timeline.bound + 1e-9
+        idle = sum(timeline.idle_by_cause.values())
+        assert abs(idle + timeline.work - machine.workers * timeline.makespan) < 1e-6
+
+
+NON_DELAY = (
+    "priority",
+    "fifo",
+    "lifo",
+    "latest_first",
+    "critical_path",
+    "backward_first",
+    "zero_bubble",
+    "work_stealing",
+)
+
+
+@pytest.mark.slow
+def test_no_policy_beats_the_best_of_all_orders_and_list_policies_stay_within_grahams_bound() -> None:
+    for seed in range(6):
+        r = random.Random(seed)
+        tasks = [
+            Task(name=str(i), cost=r.randint(1, 9), after=[str(j) for j in range(i) if r.random() < 0.3])
+            for i in range(6)
+        ]
+        workers = 2 + seed % 2
+        orders = itertools.permutations(range(6))
+        best = min(simulate(tasks, workers, lambda task, state, o=order: -o[task.id]).makespan for order in orders)
+        for policy in POLICIES:
+            makespan = simulate(tasks, workers, policy).makespan
+            assert makespan >= best
+            assert policy not in NON_DELAY or makespan <= (2 - 1 / workers) * best
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_that_is_told_is_the_run_that_is_not(policy: str) -> None:
+    for seed in range(40):
+        tasks, machine = random_case(seed)
+        told: list[Any] = []
+        quiet, heard = simulate(tasks, machine, policy), simulate(tasks, machine, policy, told.append)
+        assert (list(quiet.starts), list(quiet.lanes)) == (list(heard.starts), list(heard.lanes))
+        assert told
+
+
+PRINT_ALL = """
+from test_every_policy import random_case
+from autodiff_lab.schedule import POLICIES, simulate
+for seed in range(8):
+    tasks, machine = random_case(seed)
+    for policy in POLICIES:
+        timeline = simulate(tasks, machine, policy)
+        print(policy, list(timeline.starts), list(timeline.lanes), timeline.peak_tasks, timeline.to_chrome_trace())
+"""
+
+
+@pytest.mark.slow
+def test_the_schedule_is_the_same_under_every_hash_seed() -> None:
+    folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT_ALL],
+            env={**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+        )
+        for seed in ("0", "1", "2026")
+    ]
+    assert [run.stderr for run in runs] == [""] * 3
+    printed = {run.stdout for run in runs}
+    assert len(printed) == 1 and len(printed.pop()) > 1000
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_events_alone_give_the_timeline(policy: str) -> None:
+    for seed in range(40):
+        tasks, machine = random_case(seed)
+        told: list[Any] = []
+        timeline = simulate(tasks, machine, policy, told.append)
+        acquired = {event.task: event for event in told if isinstance(event, events.ResourceAcquired)}
+        released = {event.task: event for event in told if isinstance(event, events.ResourceReleased)}
+        for task in range(len(tasks)):
+            span = timeline.span(task)
+            assert (acquired[task].resource, acquired[task].lane, acquired[task].time) == (
+                span.resource,
+                span.lane,
+                span.start,
+            )
+            assert released[task].time == span.end
