@@ -100,8 +100,9 @@ def topological_orders(tasks: Tasks, so_far: tuple[int, ...] = ()) -> Iterator[t
 
 
 def test_the_peaks_of_all_orders_lie_between_14_and_41() -> None:
-    orders = list(topological_orders(Tasks(LOADS)))
-    peaks = {simulate(LOADS, 1, lambda task, state, o=order: -o.index(task.id)).peak for order in orders}
+    tasks = Tasks(LOADS)
+    orders = list(topological_orders(tasks))
+    peaks = {simulate(tasks, 1, lambda task, state, o=order: -o.index(task.id)).peak for order in orders}
     assert (len(orders), min(peaks), max(peaks)) == (2520, 14, 41)
 
 

@@ -10,13 +10,16 @@
 
 from .costs import AlphaBeta, Constant, CostModel, Measured, Roofline, Work, measure
 from .executor import run
-from .graph_tasks import from_graph, phases, with_all_reduce, with_transfers
+from .graph_tasks import from_graph, phases
 from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
 from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
+from .movement import with_all_reduce, with_transfers
 from .plans import Plan, upward_ranks
-from .policies import DEFAULT, POLICIES, Policy, State, as_policy
+from .policies import DEFAULT, POLICIES, Policy, as_policy
 from .simulator import simulate
-from .tasks import Dependency, Task, Tasks
+from .state import State
+from .task import Dependency, Task
+from .tasks import Tasks
 from .timeline import Span, Timeline
 from .workloads import training_step
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from .. import events
 from ..events import Receiver
+from .asking import ask_place, ask_priority, make_plan, planned_order
 from .machines import Machine
 from .mistakes import DeadlockError, some
-from .policies import Policy, State, ask_place, ask_priority, make_plan, planned, planned_order, soonest
-from .tasks import Task, Tasks
+from .policies import Policy, planned, soonest
+from .state import State
+from .task import Task
+from .tasks import Tasks
 
 
 class Dispatch:

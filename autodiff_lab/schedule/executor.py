@@ -22,7 +22,8 @@ from .graph_tasks import from_graph
 from .machines import Machine, cores
 from .mistakes import ScheduleError, meant
 from .policies import DEFAULT, Place, Policy, Priority, as_policy
-from .tasks import Task, Tasks, check_places
+from .task import Task
+from .tasks import Tasks, check_places
 from .timeline import LiveBytes, Status, Timeline
 from .values import Values
 

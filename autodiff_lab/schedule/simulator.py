@@ -13,7 +13,8 @@ from .dispatch import Dispatch
 from .machines import Machine, cores
 from .mistakes import OutOfMemoryError, some
 from .policies import DEFAULT, Place, Policy, Priority, as_policy
-from .tasks import Task, Tasks, check_places
+from .task import Task
+from .tasks import Tasks, check_places
 from .timeline import Timeline
 
 

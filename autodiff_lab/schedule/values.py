@@ -10,7 +10,8 @@ from typing import Any
 from numpy import ndarray
 
 from .mistakes import ScheduleError
-from .tasks import Task, Tasks
+from .task import Task
+from .tasks import Tasks
 
 
 class Values:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .mistakes import ScheduleError
-from .tasks import Task, Tasks
+from .task import Task
+from .tasks import Tasks
 
 
 def training_step(
