@@ -56,6 +56,7 @@ def _switch_to_one() -> None:
             stacklevel=4,
         )
         return
+    _release_control()
     _controller = ThreadpoolController()  # new for each run: it knows the libraries that are loaded now
     _limit = _controller.limit(limits=1, user_api="blas")
 
@@ -70,7 +71,7 @@ def _switch_back() -> None:
 
 
 def _release_control() -> None:
-    """Since threadpoolctl 3.8 only the thread that set a limit may lift it, but another run may be the last to end."""
+    """Since threadpoolctl 3.8 one thread at a time has a say, the first that set a limit; but any may begin or end a run."""
     from threadpoolctl import OpenBLASController
 
     if hasattr(OpenBLASController, "clear_controlling_thread"):

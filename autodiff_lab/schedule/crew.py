@@ -122,6 +122,8 @@ class Crew:
             starts[task] = perf_counter_ns()
             try:
                 execute(task)
+            except Stopped:
+                return  # it has no end
             except BaseException as error:
                 ends[task] = perf_counter_ns()
                 return self._stop(task, error)

@@ -80,7 +80,7 @@ def run(
     values = Values(tasks, _named_inputs(tasks, inputs))
     timeline = execute(tasks, values, cores(workers), as_policy(policy), tell)
     named = dict.fromkeys([*tasks.outputs, *(name for task in tasks.kept for name in tasks[task].written)])
-    return {name: values.named.get(name) for name in named}, timeline
+    return {name: values.named[name] for name in named if name in values.named}, timeline
 
 
 def _run_graph(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph import Graph, Node
+from ..graph import Graph, Node, Source
 from ..operators import Op, registry
 from .costs import Constant, CostModel, Work, name_of, work_of
 from .mistakes import ScheduleError, meant
@@ -24,6 +24,7 @@ class OpCall:
     op: Op
     attributes: Mapping[str, Any]
     constants: Mapping[int, Any]  # by place among the operands
+    source: Source | None = None  # the line that an error points at
 
     def __call__(self, *values: Any) -> Any:
         """The op's result."""
@@ -161,7 +162,7 @@ class _Builder:
         operands = [self.graph.nodes[source] for source in node.inputs]
         constants = {place: operand.value for place, operand in enumerate(operands) if operand.kind == "constant"}
         return Task(
-            OpCall(node.op, node.attributes, constants),
+            OpCall(node.op, node.attributes, constants, node.source),
             name=name,
             cost=self._cost(work_of(self.graph, node)),
             reads=tuple(value(operand) for operand in operands if operand.kind != "constant"),
@@ -179,7 +180,7 @@ class _Builder:
         so_far = f"{name}@0" if number == 1 else f"{name}@sum{number - 1}"
         add = registry["add"]
         return Task(
-            OpCall(add, {}, {}),
+            OpCall(add, {}, {}, node.source),
             name=f"{name}@sum{number}",
             cost=self._cost(Work(add, (facts, facts), *facts, f"{name}@sum")),
             reads=(so_far, f"{name}@{number}"),

@@ -96,7 +96,7 @@ class Memory:
     >>> memory.drop(array)
     >>> memory.drop(array[::2])
     >>> memory.changes
-    [(0, 32), (1, 0)]
+    [(0, 32.0), (1, 0.0)]
     """
 
     def __init__(self, before: Iterable[Any] = (), clock: Callable[[], int] = perf_counter_ns) -> None:
