@@ -178,10 +178,12 @@ class Measured:
     Args:
         times: the median of each task's repetitions.
         spread: the median over the tasks of (slowest − fastest) / median.
+        otherwise: a model for what was not measured, such as the sums over micro-batches.
     """
 
     times: Mapping[str, float]
     spread: float = 0.0
+    otherwise: CostModel | None = None
 
     @property
     def error(self) -> str:
@@ -194,9 +196,11 @@ class Measured:
         Raises:
             ScheduleError: this op was not measured.
         """
-        if work.name not in self.times:
+        if work.name in self.times:
+            return self.times[work.name]
+        if self.otherwise is None:
             raise ScheduleError(f"task {work.name!r}: its time was not measured; measure this graph, or use Roofline")
-        return self.times[work.name]
+        return self.otherwise.seconds(work)
 
     @classmethod
     def of(cls, repetitions: Mapping[str, list[float]]) -> Measured:
@@ -213,6 +217,8 @@ class Measured:
 def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
     """The thread's CPU time of each op of a graph, run one after the other. The first run does not count.
 
+    A roofline that is fitted to these times answers for sums over micro-batches, which are no part of the graph.
+
     >>> import autodiff_lab as ad
     >>> graph = ad.record(lambda x: x * x, np.ones(1000))
     >>> list(measure(graph, np.ones(1000)).times)
@@ -223,7 +229,8 @@ def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
         for name, seconds in _timed_run(graph, arguments):
             if repetition:
                 seen[name].append(seconds)
-    return Measured.of(seen)
+    measured = Measured.of(seen)
+    return replace(measured, otherwise=Roofline.fitted(graph, measured)) if seen else measured
 
 
 def _timed_run(graph: Graph, arguments: tuple[Any, ...]) -> list[tuple[str, float]]:
