@@ -183,9 +183,16 @@ def test_an_op_runs_only_where_it_has_a_kernel() -> None:
         simulate(tasks, 1)
 
 
+def named(x: Any) -> Any:
+    h = x * x
+    return h
+
+
 def test_unknown_data_and_costs_are_refused() -> None:
     with pytest.raises(schedule.ScheduleError, match="no input 'y'"):
         from_graph(joint(), micro_batches=2, data=["y"])
+    with pytest.raises(schedule.ScheduleError, match="the input 'h_1' is named like an op's task"):
+        from_graph(ad.record(lambda h_1: named(h_1), 1.0))
     with pytest.raises(schedule.ScheduleError, match="costs must be a cost model"):
         from_graph(joint(), 3.0)  # type: ignore[arg-type]
     with pytest.raises(schedule.ScheduleError, match="micro_batches must be at least 1"):
@@ -226,7 +233,10 @@ def test_measured_costs_are_those_of_the_ops_and_a_fitted_roofline_states_its_er
     graph = joint()
     measured = schedule.measure(graph, *flat(MODEL.values()), X, repeats=3)
     tasks = from_graph(graph, measured)
-    assert simulate(tasks, 1, "serial").makespan == pytest.approx(sum(measured.times.values()))
+    once = [seconds for name, seconds in measured.times.items() if not name.endswith("@sum")]
+    assert simulate(tasks, 1, "serial").makespan == pytest.approx(sum(once))
+    twice = simulate(from_graph(graph, measured, micro_batches=2), 1, "serial").makespan
+    assert twice == pytest.approx(sum(once) + sum(measured.times.values()))
     fitted = Roofline.fitted(graph, measured)
     assert fitted.off_by is not None and "fitted" in fitted.error
     other = ad.record(lambda x: ad.ops.sin(x), 1.0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..graph import Graph, Node
-from ..operators import Op, Shape
+from ..operators import Op, Shape, registry
 from .mistakes import ScheduleError
 
 DType = np.dtype[Any]
@@ -217,18 +217,20 @@ class Measured:
 def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
     """The thread's CPU time of each op of a graph, run one after the other. The first run does not count.
 
+    What micro-batches would add up (``added_up``) is added to itself and timed too.
+
     A roofline that is fitted to these times answers for sums over micro-batches, which are no part of the graph.
 
     >>> import autodiff_lab as ad
     >>> graph = ad.record(lambda x: x * x, np.ones(1000))
     >>> list(measure(graph, np.ones(1000)).times)
-    ['mul_1']
+    ['mul_1', 'mul_1@sum']
     """
-    seen: dict[str, list[float]] = {name_of(node): [] for node in graph if node.op is not None}
+    seen: dict[str, list[float]] = {}
     for repetition in range(repeats + 1):
         for name, seconds in _timed_run(graph, arguments):
             if repetition:
-                seen[name].append(seconds)
+                seen.setdefault(name, []).append(seconds)
     measured = Measured.of(seen)
     return replace(measured, otherwise=Roofline.fitted(graph, measured)) if seen else measured
 
@@ -240,16 +242,28 @@ def _timed_run(graph: Graph, arguments: tuple[Any, ...]) -> list[tuple[str, floa
     found = []
     for node in graph:
         if node.op is not None:
-            operands = [values[source] for source in node.inputs]
-            began = time.thread_time_ns()
-            values[node.id] = node.op.apply(operands, node.attributes)
-            found.append((name_of(node), (time.thread_time_ns() - began) * 1e-9))
+            values[node.id], seconds = _timed(node.op, [values[source] for source in node.inputs], node.attributes)
+            found.append((name_of(node), seconds))
+    for node in added_up(graph):
+        found.append((f"{name_of(node)}@sum", _timed(registry["add"], [values[node.id]] * 2, {})[1]))
     return found
+
+
+def _timed(op: Op, operands: list[Any], attributes: Mapping[str, Any]) -> tuple[Any, float]:
+    began = time.thread_time_ns()
+    result = op.apply(operands, attributes)
+    return result, (time.thread_time_ns() - began) * 1e-9
 
 
 def works(graph: Graph) -> list[Work]:
     """What each op of a graph has to do, in the graph's order."""
     return [work_of(graph, node) for node in graph if node.op is not None]
+
+
+def added_up(graph: Graph) -> list[Node]:
+    """The nodes whose values micro-batches add up: outputs of forward and backward, and what updates read of them."""
+    wanted = {*graph.outputs, *(source for node in graph if node.phase == "update" for source in node.inputs)}
+    return [node for node in graph if node.op is not None and node.phase != "update" and node.id in wanted]
 
 
 def work_of(graph: Graph, node: Node) -> Work:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph import Graph, Node, Source
 from ..operators import Op, registry
-from .costs import Constant, CostModel, Work, name_of, work_of
+from .costs import Constant, CostModel, Work, added_up, name_of, work_of
 from .mistakes import ScheduleError, meant
 from .task import Phase, Task
 from .tasks import Tasks
@@ -120,8 +120,11 @@ class _Builder:
         ops = [node for node in graph if node.op is not None]
         self.repeated = [node for node in ops if node.phase != "update"]
         self.once = [node for node in ops if node.phase == "update"]
-        leaving = {*graph.outputs, *(source for node in self.once for source in node.inputs)}
-        self.leaving = [node for node in self.repeated if node.id in leaving]
+        self.leaving = added_up(graph)
+        if clash := set(self.inputs) & {name_of(node) for node in ops}:
+            raise ScheduleError(
+                f"from_graph: the input {min(clash)!r} is named like an op's task; rename the parameter"
+            )
 
     def tasks(self) -> Tasks:
         """All of them, micro-batch by micro-batch, sums after the micro-batch that they wait for, then the updates."""
