@@ -178,12 +178,10 @@ class Measured:
     Args:
         times: the median of each task's repetitions.
         spread: the median over the tasks of (slowest − fastest) / median.
-        otherwise: a model for what was not measured, such as the sums over micro-batches.
     """
 
     times: Mapping[str, float]
     spread: float = 0.0
-    otherwise: CostModel | None = None
 
     @property
     def error(self) -> str:
@@ -196,11 +194,9 @@ class Measured:
         Raises:
             ScheduleError: this op was not measured.
         """
-        if work.name in self.times:
-            return self.times[work.name]
-        if self.otherwise is None:
+        if work.name not in self.times:
             raise ScheduleError(f"task {work.name!r}: its time was not measured; measure this graph, or use Roofline")
-        return self.otherwise.seconds(work)
+        return self.times[work.name]
 
     @classmethod
     def of(cls, repetitions: Mapping[str, list[float]]) -> Measured:
@@ -219,8 +215,6 @@ def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
 
     What micro-batches would add up (``added_up``) is added to itself and timed too.
 
-    A roofline that is fitted to these times answers for sums over micro-batches, which are no part of the graph.
-
     >>> import autodiff_lab as ad
     >>> graph = ad.record(lambda x: x * x, np.ones(1000))
     >>> list(measure(graph, np.ones(1000)).times)
@@ -231,8 +225,7 @@ def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
         for name, seconds in _timed_run(graph, arguments):
             if repetition:
                 seen.setdefault(name, []).append(seconds)
-    measured = Measured.of(seen)
-    return replace(measured, otherwise=Roofline.fitted(graph, measured)) if seen else measured
+    return Measured.of(seen)
 
 
 def _timed_run(graph: Graph, arguments: tuple[Any, ...]) -> list[tuple[str, float]]:

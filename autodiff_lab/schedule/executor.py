@@ -108,7 +108,7 @@ def _named_inputs(tasks: Tasks, inputs: Any) -> Mapping[str, Any]:
     for name in tasks.inputs:
         if name not in inputs:
             raise ScheduleError(f"run: the tasks read {name!r}, which is not among the inputs; {meant(name, inputs)}")
-    return inputs  # type: ignore[no-any-return]
+    return inputs
 
 
 def execute(tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell: Receiver | None = None) -> Timeline:
