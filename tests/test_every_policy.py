@@ -7,13 +7,14 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autodiff_lab import events
-from autodiff_lab.schedule import POLICIES, Machine, Resource, Task, Tasks, Transfer, cores, simulate
+from autodiff_lab.schedule import POLICIES, Machine, OutOfMemoryError, Resource, Task, Tasks, Transfer, cores, simulate
 
 
 def random_case(seed: int) -> tuple[Tasks, Machine]:
@@ -55,6 +56,24 @@ def test_every_policy_gives_legal_schedules_within_their_bounds(policy: str) -> 
         assert timeline.utilisation <= timeline.bound + 1e-9
         idle = sum(timeline.idle_by_cause.values())
         assert abs(idle + timeline.work - machine.workers * timeline.makespan) < 1e-6
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_under_a_cap_a_schedule_is_legal_or_the_error_says_what_lives(policy: str) -> None:
+    outcomes = set()
+    for seed in range(60):
+        tasks, machine = random_case(seed)
+        cap = max(tasks.nbytes) + seed % 8
+        capped = Machine(tuple(replace(r, memory=cap) for r in machine.resources), machine.transfers)
+        try:
+            timeline = simulate(tasks, capped, policy)
+        except OutOfMemoryError as error:
+            assert "do not fit" in str(error) and "what lives: '" in str(error)
+            outcomes.add("out of memory")
+        else:
+            assert timeline.faults() == [], f"seed {seed}"
+            outcomes.add("legal")
+    assert outcomes == {"legal", "out of memory"}
 
 
 NON_DELAY = (

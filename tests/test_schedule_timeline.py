@@ -45,7 +45,7 @@ def test_the_figures_are_those_that_one_finds_by_hand() -> None:
 
 def test_live_bytes_count_from_a_tasks_start_until_its_last_user_has_finished() -> None:
     timeline = diamond()
-    assert timeline.live_bytes == [(0.0, 0.0), (0, 4), (2, 5), (3, 7), (5, 11), (6, 11)]
+    assert timeline.live_bytes == [(0.0, 0.0), (0, 4), (2, 5), (3, 7), (5, 11), (6, 8)]
     assert timeline.peak == 11 and timeline.peak_tasks == [3, 1, 2]
     assert [timeline.lifetime(task) for task in range(4)] == [(0, 5), (3, 6), (2, 6), (5, 6)]
 
@@ -140,7 +140,7 @@ def trace(timeline: Timeline, kind: str) -> list[dict[str, Any]]:
 def test_the_trace_counts_in_microseconds() -> None:
     b = next(event for event in trace(diamond(), "X") if event["name"] == "b")
     assert (b["ts"], b["dur"], b["cat"], b["pid"], b["tid"]) == (3e6, 1e6, "dX", 1, 0)
-    assert [(event["ts"], event["args"]["bytes"]) for event in trace(diamond(), "C")][-2:] == [(5e6, 11), (6e6, 11)]
+    assert [(event["ts"], event["args"]["bytes"]) for event in trace(diamond(), "C")][-2:] == [(5e6, 11), (6e6, 8)]
 
 
 def test_slices_of_one_lane_never_overlap_partly() -> None:

@@ -148,11 +148,6 @@ class Dispatch:
             f"{sum(map(bool, self.waiting)) + len(self.state.ready)} tasks are left. place must name a resource for one of them"
         )
 
-    def lacks_memory(self, task: Task) -> bool:
-        """Whether every resource that could run the task has too little memory left for it."""
-        able = [place for place, r in enumerate(self.machine.resources) if task.cost_on(r) is not None]
-        return all(self.state.live[place] + task.nbytes > self.machine.resources[place].memory for place in able)
-
     # ------------------------------------------------------------------------------------------------ saying who waits for what
 
     def say_waits(self, task: int, resource: str | None, cause: str, blocker: int | None) -> None:

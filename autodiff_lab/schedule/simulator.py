@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import events
 from ..events import Receiver
+from .asking import ask_place
 from .dispatch import Dispatch
 from .machines import Machine, cores
 from .mistakes import OutOfMemoryError, some
@@ -51,8 +52,7 @@ def simulate(
     tasks = tasks if isinstance(tasks, Tasks) else Tasks(tasks)
     machine = machine if isinstance(machine, Machine) else cores(machine)
     check_places(tasks, machine)
-    now = events.context.get()
-    return _Simulation(tasks, machine, as_policy(policy), tell or (now.receiver if now else None)).run()
+    return _Simulation(tasks, machine, as_policy(policy), tell or events.receiver()).run()
 
 
 class _Simulation(Dispatch):
@@ -65,7 +65,7 @@ class _Simulation(Dispatch):
         self.free = list(range(len(machine.lanes)))  # a heap of lanes
 
     def run(self) -> Timeline:
-        """Steps 1 to 7. One body for all policies: what state and policy are asked is in ``_acquire`` and ``_release``."""
+        """Steps 1 to 7. One body for all policies: what state and policy are asked is in ``Dispatch``."""
         tasks, successors, waiting = self.tasks, self.tasks.successors, self.waiting
         ready, running, free, is_plain, is_planned = self.ready, self.running, self.free, self.is_plain, self.is_planned
         costs: Any = self._costs() if is_plain else ()
@@ -117,7 +117,7 @@ class _Simulation(Dispatch):
             self.tell(events.AllTasksDone(now))
 
     def _stuck(self) -> Exception:
-        full = [task for task in self.state.ready if self.lacks_memory(self.tasks[task])]
+        full = [task for task in self.state.ready if self._lacks_memory(self.tasks[task])]
         if full:
             living = [p for p, n in enumerate(self.users_left) if self.state.lane_of[p] >= 0 and n]
             lives = some(f"{self.tasks.name(p)} ({self.tasks.nbytes[p]:g})" for p in living if self.tasks.nbytes[p])
@@ -127,6 +127,12 @@ class _Simulation(Dispatch):
                 f"that would free some; what lives: {lives}. Another order, or more memory, is needed"
             )
         return self.deadlock()
+
+    def _lacks_memory(self, task: Task) -> bool:
+        """Whether a task does not fit where the policy wants it, or nowhere; nothing runs, so lanes and units are free."""
+        able = [place for place, r in enumerate(self.machine.resources) if task.cost_on(r) is not None]
+        wanted = ask_place(self.policy, task, self.state)
+        return not any(self.state.can_start(task, place) for place in (able if wanted is None else [wanted]))
 
     def _costs(self) -> list[float]:
         speed = self.machine.resources[self.machine.computing[0]].speed

@@ -198,11 +198,14 @@ class Timeline:
 
     # -------------------------------------------------------------------------------------------------------------- memory
 
+    def is_kept(self, task: int) -> bool:
+        """Whether a task's result lives to the end of the run: it is an output, or not all of its users have run."""
+        return task in self.tasks.kept or any(self.lanes[user] < 0 for user in self.tasks.users[task])
+
     def lifetime(self, task: int) -> tuple[float, float]:
         """When a task's result began to live, and when it was freed: at the end of its last user, or of the whole run."""
-        users = [self.ends[user] for user in self.tasks.users[task] if self.lanes[user] >= 0]
-        kept = task in self.tasks.kept or len(users) < len(self.tasks.users[task])
-        return self.starts[task], self.makespan if kept else max(users)
+        end = self.makespan if self.is_kept(task) else max(self.ends[user] for user in self.tasks.users[task])
+        return self.starts[task], end
 
     @cached_property
     def live_bytes(self) -> Sequence[LiveBytes]:
@@ -214,11 +217,11 @@ class Timeline:
             if size := self.tasks.nbytes[task]:
                 born, freed = self.lifetime(task)
                 changes.setdefault(born, [0.0, 0.0])[1] += size
-                changes.setdefault(freed, [0.0, 0.0])[0] -= size
+                changes.setdefault(freed, [0.0, 0.0])[0] -= 0.0 if self.is_kept(task) else size
         found, live = [LiveBytes(0.0, 0.0)], 0.0
         for time in sorted(changes):
             less, more = changes[time]
-            live += less + more if time < self.makespan else more  # what is kept to the end is not freed inside the run
+            live += less + more
             found.append(LiveBytes(time, live))
         return found
 
@@ -236,7 +239,7 @@ class Timeline:
 
     def _lives(self, task: int, time: float) -> bool:
         born, freed = self.lifetime(task)
-        return born <= time < freed or (born <= time and freed == self.makespan)
+        return born <= time and (time < freed or self.is_kept(task))
 
     # ------------------------------------------------------------------------------------------------------- said and shown
 

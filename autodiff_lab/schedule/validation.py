@@ -77,9 +77,9 @@ def _whether_memory_sufficed(t: Timeline, close: float) -> Iterator[str]:
     for place, resource in enumerate(t.machine.resources):
         if resource.memory == math.inf:
             continue
-        sizes = [(*t.lifetime(task), t.tasks.nbytes[task]) for task in t.order if t.resource(task) == place]
-        kept = [(born, math.inf if freed == t.makespan else freed, size) for born, freed, size in sizes]
-        most, when = _most_at_once(kept, close)
+        here = [task for task in t.order if t.resource(task) == place]
+        freed = {task: math.inf if t.is_kept(task) else t.lifetime(task)[1] for task in here}
+        most, when = _most_at_once([(t.starts[task], freed[task], t.tasks.nbytes[task]) for task in here], close)
         if most > resource.memory:
             yield f"at {when} {most:.0f} bytes live on {resource.name}, more than its {resource.memory:.0f}"
 
