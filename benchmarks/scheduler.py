@@ -4,6 +4,10 @@ Four equal devices, priorities by critical path. Ranks, the order of priorities 
 is not. Two graphs, both of 64 tasks a level, each waiting for two of the level before: in ``stencil`` these are neighbours,
 in ``network`` drawn by chance, so that an eighth of the tasks is used by nobody, as the gradients of weights are, and the ready
 queue grows to thousands.
+
+The executor runs functions that do nothing, 2 workers, beside Dask's threads and ``concurrent.futures``, where they are
+installed: wall time a task. They take turns; repetitions in which other programs
+used over 8 % of the machine are rejected.
 """
 
 from __future__ import annotations
@@ -11,10 +15,15 @@ from __future__ import annotations
 import argparse
 import random
 import resource
+import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
 
 from autodiff_lab import schedule
+from benchmarks.quiet import repeat
 
 WIDTH, DEVICES = 64, 4
 SIZES = (10_000, 100_000, 1_000_000)
@@ -68,11 +77,83 @@ def simulator(repetitions: int) -> None:
             print(f"{graph.__name__:>11} {count:11,}  {seconds:8.3f}  {rate:9.2f}  {megabytes:8.0f}  {met}", flush=True)
 
 
+def executor(count: int = 10_000, workers: int = 2) -> None:
+    """The executor's rows: microseconds a task, with the timeline, and how many times less that is than the others take."""
+    before = [tuple(sorted(set(stencil(task, random.Random(task))))) if task >= WIDTH else () for task in range(count)]
+    tasks = schedule.Tasks(
+        schedule.Task(_nothing, name=f"t{task}", after=[f"t{other}" for other in others])
+        for task, others in enumerate(before)
+    )
+    runs: dict[str, Callable[[], object]] = {
+        "autodiff_lab": lambda: schedule.run(tasks, workers=workers, policy="critical_path"),
+        "concurrent.futures": lambda: _with_futures(before, workers),
+    }
+    with suppress(ImportError):
+        from dask.threaded import get
+
+        graph = {f"t{task}": (_nothing, *(f"t{other}" for other in others)) for task, others in enumerate(before)}
+        runs["dask.threaded"] = lambda: get(graph, [f"t{count - 1 - i}" for i in range(WIDTH)], num_workers=workers)
+
+    def once() -> dict[str, float]:
+        found = {}
+        for name, run in runs.items():
+            began = time.perf_counter()
+            run()
+            found[name] = (time.perf_counter() - began) / count * 1e6
+        return found
+
+    once()
+    samples = repeat(once)
+    for name in runs:
+        median = samples.median(name)
+        figure = "not measured, the machine was busy" if median is None else f"{median:.2f} µs a task"
+        if name == "autodiff_lab":
+            target, ours = 2.0, samples.found.get(name, [])
+            verdict = "" if median is None else f" (target {target}: {'met' if median <= target else 'missed'})"
+        else:
+            ratios = [other / own for own, other in zip(ours, samples.found.get(name, []), strict=True)]
+            verdict = f", {statistics.median(ratios):.0f} × of autodiff_lab" if median is not None else ""
+        print(f"{name:>23}  {figure}{verdict}", flush=True)
+    print(f"{'':>23}  {samples.kept} repetitions kept, {samples.rejected} rejected")
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+def _with_futures(before: list[tuple[int, ...]], workers: int) -> None:
+    """The usual way without a scheduler: submit what waits for nothing, and again whenever something is done."""
+    waiting = [len(others) for others in before]
+    after: list[list[int]] = [[] for _ in before]
+    for task, others in enumerate(before):
+        for other in others:
+            after[other].append(task)
+    with ThreadPoolExecutor(workers) as pool:
+        done: SimpleQueue[int] = SimpleQueue()
+
+        def submit(task: int) -> None:
+            pool.submit(_nothing).add_done_callback(lambda _: done.put(task))
+
+        for task, count in enumerate(waiting):
+            if not count:
+                submit(task)
+        for _ in before:
+            for task in after[done.get()]:
+                waiting[task] -= 1
+                if not waiting[task]:
+                    submit(task)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measures the scheduler.")
     parser.add_argument("--repetitions", type=int, default=5)
-    simulator(parser.parse_args().repetitions)
+    parser.add_argument("--only", choices=("simulator", "executor"))
+    options = parser.parse_args()
+    if options.only != "executor":
+        simulator(options.repetitions)
+    if options.only != "simulator":
+        executor()
 
 
 if __name__ == "__main__":

@@ -259,7 +259,7 @@ def check_places(tasks: Tasks, machine: Machine) -> None:
     Raises:
         ScheduleError: a task has no cost on, or no room in the memory of, any resource that it may use; says why.
     """
-    if tasks._records is None and all(r.memory == math.inf for r in machine.resources):
+    if tasks.are_plain and machine.computing and all(r.memory == math.inf for r in machine.resources):
         return
     for task in tasks:
         possible = [r for r in machine.resources if task.cost_on(r) is not None]

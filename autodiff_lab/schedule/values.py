@@ -10,7 +10,6 @@ from typing import Any
 from numpy import ndarray
 
 from .mistakes import ScheduleError
-from .task import Task
 from .tasks import Tasks
 
 
@@ -31,9 +30,20 @@ class Values:
         self.named = dict(inputs)
         self.memory = Memory(inputs.values())
         self.unweighed: list[Any] = [None] * len(tasks)  # the results that may take memory, until they are weighed
-        writers = Counter(name for task in tasks for name in task.written)
-        self._jobs = [(t.call, t.args, _names_read(tasks, t), t.written[0], _is_light(t, writers)) for t in tasks]
         self._written = [(task.written, task.nbytes / len(task.written)) for task in tasks]
+        writers = Counter(name for names, _ in self._written for name in names)
+        first = {task.name: names[0] for task, (names, _) in zip(tasks, self._written, strict=True)}
+        self._jobs = [
+            (
+                task.call,
+                task.args,
+                (*task.reads, *[first[other] for other in task.after]),
+                names[0],
+                # light: unless it is an array, its result takes no memory that counts, and the place of no other
+                len(names) == 1 and not nbytes and writers[names[0]] == 1,
+            )
+            for task, (names, nbytes) in zip(tasks, self._written, strict=True)
+        ]
 
     def call(self, task: int) -> None:
         """Call the task's function with its arguments and the values that it reads, and keep what it returns."""
@@ -74,16 +84,6 @@ class Values:
                 f"got {result!r}"
             )
         return result
-
-
-def _names_read(tasks: Tasks, task: Task) -> tuple[str, ...]:
-    """What a task reads, and the first result of each task that it waits for."""
-    return (*task.reads, *(tasks[other].written[0] for other in task.after))
-
-
-def _is_light(task: Task, writers: Mapping[str, int]) -> bool:
-    """Whether its result, unless it is an array, takes no memory that counts, and takes the place of no other."""
-    return len(task.written) == 1 and not task.nbytes and writers[task.written[0]] == 1
 
 
 class Memory:
