@@ -16,6 +16,7 @@ from .tasks import Tasks
 class Values:
     """The values of a run by name. Tasks that run at once touch different names; the rest is called by one worker at a time.
 
+    >>> from autodiff_lab.schedule import Task
     >>> values = Values(Tasks({"a": Task(lambda: 2), "b": Task(lambda a, x: a * x, args=(5,), after=["a"])}), {})
     >>> values.call(0)
     >>> values.call(1)
