@@ -478,3 +478,10 @@ def test_a_listener_that_raises_stops_the_run() -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         run({f"t{i}": Task(adding(i)) for i in range(5)}, tell=refuse)
+
+
+def test_without_threadpoolctl_a_run_works_and_says_what_its_figures_are_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autodiff_lab.schedule.blas.find_spec", lambda name: None)
+    with pytest.warns(RuntimeWarning, match="pip install threadpoolctl"):
+        outputs, _ = run({"a": Task(lambda: 1)})
+    assert outputs == {"a": 1}

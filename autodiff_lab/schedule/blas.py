@@ -6,6 +6,8 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 _lock = threading.Lock()
@@ -46,9 +48,7 @@ def limit_this_thread() -> None:
 
 def _switch_to_one() -> None:
     global _controller, _limit
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
+    if find_spec("threadpoolctl") is None:  # the library alone needs NumPy only
         warnings.warn(
             "schedule.run: threadpoolctl is not installed, so BLAS may use every core in each worker, and figures of "
             "utilisation mean little; pip install threadpoolctl",
@@ -57,7 +57,7 @@ def _switch_to_one() -> None:
         )
         return
     _release_control()
-    _controller = ThreadpoolController()  # new for each run: it knows the libraries that are loaded now
+    _controller = import_module("threadpoolctl").ThreadpoolController()  # new for each run: it knows the libraries that are loaded now
     _limit = _controller.limit(limits=1, user_api="blas")
 
 
@@ -72,7 +72,6 @@ def _switch_back() -> None:
 
 def _release_control() -> None:
     """Since threadpoolctl 3.8 one thread at a time has a say, the first that set a limit; but any may begin or end a run."""
-    from threadpoolctl import OpenBLASController
-
-    if hasattr(OpenBLASController, "clear_controlling_thread"):
-        OpenBLASController.clear_controlling_thread(force=True)
+    controller = import_module("threadpoolctl").OpenBLASController
+    if hasattr(controller, "clear_controlling_thread"):
+        controller.clear_controlling_thread(force=True)
