@@ -22,6 +22,7 @@ from .graph_tasks import from_graph
 from .machines import Machine, cores
 from .mistakes import ScheduleError, meant
 from .policies import DEFAULT, Place, Policy, Priority, as_policy
+from .streams import device_of_inputs, execute_on_streams
 from .task import Task
 from .tasks import Tasks, check_places
 from .timeline import LiveBytes, Status, Timeline
@@ -43,6 +44,8 @@ def run(
     Ops release Python's lock while they compute, so two workers keep two cores busy; plain Python functions take turns. BLAS
     computes on one thread meanwhile. Every result is the same as with one worker, bit by bit. A value is dropped when the last
     task that uses it has finished.
+
+    Inputs on a simulated device, ``sim:0``, are computed there, and a worker is a stream of it; see ``streams.py``.
 
     The calling thread is the first worker. Tasks see the caller's context (``ad.listen``, ``ad.no_grad``, name scopes) and
     change only their worker's copy; a receiver hears one event at a time.
@@ -113,6 +116,9 @@ def _named_inputs(tasks: Tasks, inputs: Any) -> Mapping[str, Any]:
 
 def execute(tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell: Receiver | None = None) -> Timeline:
     """Run tasks on a machine of cores. ``values`` has the inputs, and afterwards what was kept."""
+    device = device_of_inputs(values)
+    if device != "cpu":
+        return execute_on_streams(tasks, values, device, len(machine.lanes), policy)
     check_places(tasks, machine)
     now = events.context.get()
     if now is not None and now.receiver is not None:
