@@ -57,7 +57,7 @@ def _switch_to_one() -> None:
         )
         return
     _release_control()
-    _controller = import_module("threadpoolctl").ThreadpoolController()  # new for each run: it knows the libraries that are loaded now
+    _controller = import_module("threadpoolctl").ThreadpoolController()  # new for each run: libraries are loaded later
     _limit = _controller.limit(limits=1, user_api="blas")
 
 
