@@ -290,6 +290,8 @@ class Synchronised(NamedTuple):
     asked_by: str  # what made it wait: "item()", "numpy()", "synchronize()"
     start: float
     end: float
+
+
 # -------------------------------------------------------------------------------------------------------- scheduling
 #
 # ``step`` is the number in the lecture's workflow: 1 collect the tasks, 2 count dependencies, 3 put those with none into the

@@ -45,7 +45,8 @@ def run(
     computes on one thread meanwhile. Every result is the same as with one worker, bit by bit. A value is dropped when the last
     task that uses it has finished.
 
-    Inputs on a simulated device, ``sim:0``, are computed there, and a worker is a stream of it; see ``streams.py``.
+    Inputs on a simulated device, ``sim:0``, are computed there, and a worker is a stream of it. Then the order is decided in
+    advance, the device tells what it does (``WorkQueued``, ``Synchronised``), and ``tell`` hears nothing.
 
     The calling thread is the first worker. Tasks see the caller's context (``ad.listen``, ``ad.no_grad``, name scopes) and
     change only their worker's copy; a receiver hears one event at a time.
