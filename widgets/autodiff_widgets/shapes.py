@@ -126,10 +126,10 @@ def box_key(scope: str, run: object) -> str:
     return f"scope:{scope}#{run}"
 
 
-def row(key: str, box: Box, lines: Sequence[Text], css: str = "row") -> str:
-    """A row of a list: a box with its texts side by side, the first one at the left."""
-    step = box.width / max(len(lines), 1)
-    texts = [_text(line, box.x + 10 + step * place, box.middle + 5, "start") for place, line in enumerate(lines)]
+def row(key: str, box: Box, lines: Sequence[Text], css: str = "row", lefts: Sequence[float] = ()) -> str:
+    """A row of a list: a box with its texts side by side, where ``lefts`` says or else at equal distances."""
+    places = lefts or [place * box.width / max(len(lines), 1) for place in range(len(lines))]
+    texts = [_text(line, box.x + 10 + left, box.middle + 5, "start") for line, left in zip(lines, places, strict=False)]
     return (
         f'<g class="{css}" data-op="{escaped(key)}">{_rect(box.x, box.y, box.width, box.height, 5)}{"".join(texts)}</g>'
     )

@@ -1,4 +1,4 @@
-"""What a user hands to a view: a Graph, a Tensor named by the caller's variables, or a function to run on its arguments."""
+"""What a user hands to a view: a Graph, a Tensor named by the caller's variables, a function to run on arguments, an op."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 import autodiff_lab as ad
+from autodiff_lab import events
 from autodiff_lab.events import Event
+from autodiff_lab.families import Family
 from autodiff_lab.graph import Graph
+from autodiff_lab.operators import Op
 
 from .shapes import writable
+
+_REGISTRATION = (
+    events.SchemaRegistered, events.OpReplaced, events.RuleRegistered, events.KernelRegistered, events.BindingGenerated,
+)  # fmt: skip
 
 
 def graph_from(subject: Any, view: str) -> Graph:
@@ -157,3 +164,41 @@ def _parameters(f: Callable[..., Any], count: int) -> list[str]:
     except (TypeError, ValueError):
         known = []
     return [*known, *(f"argument{place}" for place in range(len(known), count))][:count]
+
+
+def registration_of(subject: Any, view: str) -> list[Event]:
+    """The events of an op's registration: told again for an op, or those among what was heard."""
+    if isinstance(subject, (list, tuple)):
+        heard = [event for event in subject if isinstance(event, _REGISTRATION)]
+        if not any(isinstance(event, events.SchemaRegistered) for event in heard):
+            raise ValueError(
+                f"{view}: no op was registered among {len(subject)} events; hear a cell that registers one with ad.listen()"
+            )
+        return heard
+    return ad.registration_told(definition_of(subject, view))
+
+
+def plain_op(subject: Any, view: str) -> Op:
+    """The op of one output and fixed inputs that a name, binding or op means."""
+    found = definition_of(subject, view)
+    if not isinstance(found, Op):
+        raise ValueError(
+            f"{view}: {found.name} is several ops; choose one: {', '.join(op.name for op in found.members)}"
+        )
+    return found
+
+
+def definition_of(subject: Any, view: str) -> Op | Family:
+    """The op, or the ops of one definition, that a name, binding, registration or op means."""
+    if isinstance(subject, str):
+        try:
+            binding = ad.registry.binding(subject)
+            return ad.registry[subject] if binding is None else binding.op
+        except KeyError as error:
+            raise ValueError(f"{view}: {error.args[0]}") from None
+    for found in (subject, getattr(subject, "op", None), getattr(subject, "definition", None)):
+        if isinstance(found, (Op, Family)):
+            return found
+    raise TypeError(
+        f"{view}: expected an op, its name or its function, got {described(subject)}; pass ops.mul or 'mul'"
+    )
