@@ -16,6 +16,7 @@ from .backend import devices
 from .bindings import OpError
 from .checks import gradcheck
 from .cuda_kernels import cuda_expression, cuda_source
+from .dispatch import fallback_order
 from .events import listen, name_scope, no_grad
 from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
@@ -44,7 +45,8 @@ __all__ = [
     "AnomalyError", "CompileError", "FaultFound", "FaultyOpReport", "Finding", "GradcheckReport", "Graph",
     "GraphFormatError", "JacobianCost", "KernelContext", "NoCompilerError", "Node", "OpError", "OpTest",
     "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "anomaly_mode", "cuda_expression",
-    "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "find_compiler", "find_faulty_op",
+    "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
+    "find_faulty_op",
     "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order", "jacobian",
     "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad", "op",
     "opcheck", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad",

@@ -21,6 +21,7 @@ from autodiff_lab import faults, training
 from autodiff_lab.events import StepTrained
 from autodiff_lab.graph import Graph, is_topological_order
 from tests.drawn_graphs import FUNCTIONS, GRAPHS, HOSTILE, chain, mlp_arguments, mlp_loss, square
+from tests.drawn_ops import OPS, dispatch_of_kernels, heard_while, op_for_float32, op_with_creator, typed_op
 
 
 def faulty_view() -> View:
@@ -84,6 +85,37 @@ def diverging() -> training.Comparison:
         training.mlp_on_digits(steps=6), faults.missing_factor("cross_entropy", "logits", factor=1e-30)
     )
 
+
+def registered_here(make: Callable[[], View]) -> View:
+    """The view of an op that is registered for it alone."""
+    with ad.registry.restored():
+        return make()
+
+
+VIEWS |= {
+    **{
+        f"{view.__name__} of {name}": partial(view, name)
+        for view in (aw.RegistrationView, aw.OpCard)
+        for name in ("mul", "sum", "concatenate", "equal")
+    },
+    **{
+        f"{view.__name__} of {op.__name__}": partial(registered_here, lambda view=view, op=op: view(op()))  # type: ignore[misc]
+        for view in (aw.RegistrationView, aw.OpCard)
+        for op in OPS
+    },
+    "registration that was heard": partial(registered_here, lambda: aw.RegistrationView(heard_while(typed_op))),
+    **{
+        f"dispatch of mul with {dtypes} on {device}": partial(
+            registered_here, partial(dispatch_of_kernels, dtypes=dtypes, device=device)
+        )
+        for dtypes in ("float32", "int64")
+        for device in (None, "cuda:0", "sim:0")
+    },
+    "dispatch with a kernel creator": partial(registered_here, lambda: aw.DispatchView(op_with_creator())),
+    "dispatch that finds nothing": partial(
+        registered_here, lambda: aw.DispatchView(op_for_float32(), dtypes="float64")
+    ),
+}
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -175,10 +207,20 @@ def test_at_most_one_node_is_active_in_a_frame_and_none_at_the_end(view: View) -
     }
 
 
-def test_the_text_twin_has_every_node_and_every_frame(view: View, graph: Graph) -> None:
+def test_the_text_twin_has_every_element_with_facts_and_every_frame(view: View) -> None:
     text = view.text()
     assert all(frame.caption and frame.caption in text for frame in view.frames)
+    assert all(f"  {key}: " in text for key in view.scene.facts)
+
+
+def test_the_text_twin_of_a_graph_has_every_node(view: View, graph: Graph) -> None:
+    text = view.text()
     assert all(f"n{node.serial}: " in text for node in graph)
+
+
+def test_every_element_with_facts_can_be_selected_in_the_picture(view: View) -> None:
+    if not getattr(view, "collapsed", ()):
+        assert set(view.scene.facts) <= set(elements(view))
 
 
 def test_every_node_has_a_box_unless_its_scope_is_collapsed(view: View, graph: Graph) -> None:

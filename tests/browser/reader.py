@@ -12,7 +12,7 @@ class Player:
         self.page = page
         self.root = page.locator(".autodiff-player").nth(number)
         self.root.scroll_into_view_if_needed()  # JupyterLab draws a cell only when it is near the window
-        self.root.locator(".counter").filter(has_text="/", visible=True).wait_for()
+        self.root.locator(".caption:not(:empty)").wait_for()
 
     def counter(self) -> str:
         return str(self.root.locator(".counter").text_content())

@@ -12,10 +12,14 @@ import pytest
 from tests.browser.reader import Player, kernel_says
 
 CELLS = (
-    "import autodiff_lab as ad\nimport autodiff_widgets as aw\nfrom tests.drawn_graphs import *",
+    "import autodiff_lab as ad\nimport autodiff_widgets as aw",
+    "from tests.drawn_graphs import *\nfrom tests.drawn_ops import with_kernels",
     "graph = aw.GraphView(joint(mlp_loss, *mlp_arguments()))\ngraph",
     "flow = aw.GradientFlowView(square, 3.0)\nflow",
     "forward = aw.ForwardModeView(expression, 0.5, 3.0, 1.0)\nforward",
+    "aw.RegistrationView('mul')",
+    "aw.OpCard('mul')",
+    "aw.DispatchView(with_kernels(), dtypes='float32')",
 )
 
 
@@ -64,3 +68,26 @@ def test_a_gradient_adds_up_before_the_readers_eyes(page: Any) -> None:
         player.get_by_role("button", name="Step forward").click()
         shown.append(leaf.text_content())
     assert list(dict.fromkeys(shown)) == ["grad ?", "grad 3 (1 of 2)", "grad 6"]
+
+
+def test_a_part_of_a_registration_lights_up_its_readers_and_is_the_same_row_on_the_card(page: Any) -> None:
+    registration, card = Player(page, 3), Player(page, 4)
+    registration.root.focus()
+    registration.press("End", "ArrowLeft", "ArrowLeft")
+    states = registration.states()
+    assert [key for key, state in states.items() if state == "active"] == ["mul: jvp rule for y"]
+    assert [key for key, state in states.items() if state == "target"] == ["reader: forward mode"]
+    registration.root.locator("[data-op='mul: vjp rule for x']").click()
+    assert registration.selected() == card.selected() == {"mul: vjp rule for x"}
+    assert "mul_vjp_x" in card.root.locator(".details").inner_text()
+    assert not card.root.locator(".toolbar").is_visible(), "a card has no steps"
+
+
+def test_a_search_for_a_kernel_ends_at_the_first_that_there_is(page: Any) -> None:
+    dispatch = Player(page, 5)
+    dispatch.root.focus()
+    dispatch.press("End")
+    taken = [key for key, state in dispatch.states().items() if state == "done"]
+    assert taken == ["place 0", "product: kernel cpu, float32"]
+    row = dispatch.root.locator("[data-op='product: kernel cuda, any']")
+    assert "for cuda, not for cpu" in row.text_content()

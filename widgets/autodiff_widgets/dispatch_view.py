@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import autodiff_lab as ad
 from autodiff_lab import events
-from autodiff_lab.dispatch import fallback_order, key_texts
 from autodiff_lab.events import Event
-from autodiff_lab.operators import Op
 
 from .captions import Names, caption
 from .facts import Rows
@@ -22,6 +20,9 @@ from .steps import Steps
 from .subjects import plain_op
 from .tables import Entry, table
 from .view import View
+
+if TYPE_CHECKING:
+    from autodiff_lab.operators import Op
 
 LEGEND = (
     ("active", "looked at now"), ("done", "taken"), ("freed", "not taken"), ("idle", "not looked at"),
@@ -96,7 +97,7 @@ def dispatch_scene(heard: Sequence[Event], kernels: Mapping[Key, Part]) -> Scene
     first = heard[0]
     assert isinstance(first, events.KernelConsidered)
     dtype = None if first.dtype == "any" else np.dtype(first.dtype)
-    order = [key_texts(key) for key in fallback_order(first.device, dtype)]
+    order = [(kind, "any" if one is None else str(one)) for kind, one in ad.fallback_order(first.device, dtype)]
     what = f"{first.op} on {first.device} with {'numbers alone' if dtype is None else first.dtype}"
     search = _Search(what, order, kernels)
     for event in heard:

@@ -6,16 +6,21 @@ from typing import Any
 
 from autodiff_lab.events import Event
 
-from .registrations import Part, Reader, by_op, lacking, parts_of, reader_facts, readers_of, whole_name
+from .captions import listed
+from .registrations import Part, by_op, parts_of, whole_name
 from .scene import Change, Frame, Scene
 from .shapes import Text
 from .subjects import registration_of
 from .tables import Entry, table
 from .view import View
 
-LEGEND = (
-    ("done", "written for this op"), ("ready", "comes by itself"), ("waiting", "lacks a part"),
-)  # fmt: skip
+LEGEND = (("done", "written for this op"), ("ready", "comes by itself"))
+SECTIONS = {
+    "Rules": ("shape rule", "dtype rule", "batch rule"),
+    "Kernels": ("kernel",),
+    "Gradient": ("vjp rule", "jvp rule"),
+    "Binding": ("binding",),
+}
 
 
 class OpCard(View):
@@ -40,40 +45,27 @@ class OpCard(View):
 def card_scene(heard: list[Event]) -> Scene:
     """The scene of a registration as it is at last: one frame."""
     parts = list(parts_of(heard).values())
-    readers = readers_of(parts)
     lines = [line for op, own in by_op(parts).items() for line in _card(op, own)]
-    lines += ["Who reads what", *(_reader_row(reader, parts) for reader in readers)]
     changes = [Change(part.key, "ready" if part.is_default else "done") for part in parts]
-    changes += [Change(reader.key, "waiting" if lacking(reader, parts) else "done") for reader in readers]
-    facts = {part.key: part.facts() for part in parts} | {reader.key: reader_facts(reader) for reader in readers}
-    said = (
-        f"All that is registered of {whole_name(parts)}. Select a row to see what it is for and where it was written."
+    name = whole_name(parts)
+    frame = Frame(f"All that is registered of {name}. Select a row to see what it is for.", tuple(changes))
+    return Scene(
+        f"Op {name}", (table(f"Op {name}", lines),), (frame,), {part.key: part.facts() for part in parts}, LEGEND
     )
-    frames = (Frame(said, tuple(changes)),)
-    return Scene(f"Op {whole_name(parts)}", (table("Card", lines),), frames, facts, LEGEND)
 
 
 def _card(op: str, parts: list[Part]) -> list[str | Entry]:
-    """The lines of one op: a heading for each kind of part."""
-    lines: list[str | Entry] = []
-    for heading, kinds in (
-        (op, ("schema", "binding")), ("Rules", ("shape rule", "dtype rule", "batch rule")), ("Kernels", ("kernel",)),
-        ("Gradient", ("vjp rule", "jvp rule")),
-    ):  # fmt: skip
-        rows = [_part_row(part) for kind in kinds for part in parts if part.kind == kind]
-        lines += [heading, *rows] if rows else []
+    """The lines of one op: a heading for each kind of part, with who reads it."""
+    schema, *rest = parts
+    lines: list[str | Entry] = [f"{op}: {schema.detail}", _row(schema)]
+    for heading, kinds in SECTIONS.items():
+        there = [part for kind in kinds for part in rest if part.kind == kind]
+        readers = dict.fromkeys(reader.name for part in there for reader in part.readers)
+        lines += [f"{heading}: read by {listed(list(readers))}" if there else f"{heading}: none", *map(_row, there)]
     return lines
 
 
-def _part_row(part: Part) -> Entry:
+def _row(part: Part) -> Entry:
     place = "" if part.source is None else str(part.source).partition(": ")[0]
-    return Entry(
-        part.key,
-        (Text(part.label, "label"), Text(part.named, "value"), Text(part.detail), Text(place)),
-    )
-
-
-def _reader_row(reader: Reader, parts: list[Part]) -> Entry:
-    missing = lacking(reader, parts)
-    has = f"no {' and no '.join(missing)}" if missing else ", ".join(reader.reads)
-    return Entry(reader.key, (Text(reader.name, "label"), Text(has)))
+    cells = Text(part.label, "label"), Text(part.named, "value"), Text(part.detail), Text(place)
+    return Entry(part.key, cells)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import autodiff_lab as ad
 from autodiff_lab import events
 from autodiff_lab.events import Event
-from autodiff_lab.families import Family
 from autodiff_lab.graph import Graph
-from autodiff_lab.operators import Op
 
 from .shapes import writable
+
+if TYPE_CHECKING:
+    from autodiff_lab.families import Family
+    from autodiff_lab.operators import Op
 
 _REGISTRATION = (
     events.SchemaRegistered, events.OpReplaced, events.RuleRegistered, events.KernelRegistered, events.BindingGenerated,
@@ -181,24 +183,24 @@ def registration_of(subject: Any, view: str) -> list[Event]:
 def plain_op(subject: Any, view: str) -> Op:
     """The op of one output and fixed inputs that a name, binding or op means."""
     found = definition_of(subject, view)
-    if not isinstance(found, Op):
-        raise ValueError(
-            f"{view}: {found.name} is several ops; choose one: {', '.join(op.name for op in found.members)}"
-        )
-    return found
+    first, *others = found.members
+    if others:
+        names = ", ".join(op.name for op in found.members)
+        raise ValueError(f"{view}: {found.name} is several ops; choose one: {names}")
+    return first
 
 
 def definition_of(subject: Any, view: str) -> Op | Family:
     """The op, or the ops of one definition, that a name, binding, registration or op means."""
     if isinstance(subject, str):
         try:
-            binding = ad.registry.binding(subject)
-            return ad.registry[subject] if binding is None else binding.op
+            subject = ad.registry.binding(subject) or ad.registry[subject]
         except KeyError as error:
             raise ValueError(f"{view}: {error.args[0]}") from None
     for found in (subject, getattr(subject, "op", None), getattr(subject, "definition", None)):
-        if isinstance(found, (Op, Family)):
-            return found
+        if hasattr(found, "members"):
+            definition: Op | Family = found
+            return definition
     raise TypeError(
         f"{view}: expected an op, its name or its function, got {described(subject)}; pass ops.mul or 'mul'"
     )
