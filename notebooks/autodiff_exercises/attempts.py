@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from .sameness import same
@@ -70,7 +71,8 @@ def attempt(function: Callable[..., Any], number: int, arguments: tuple[Any, ...
 
     What it prints is told while it runs, since a call may never end.
     """
-    given = copy.deepcopy(arguments)
+    modules = {id(one): one for one in arguments if isinstance(one, ModuleType)}  # np, say, which is not copied
+    given = copy.deepcopy(arguments, modules)
     began = time.perf_counter()
     try:
         with _heard(_FirstWords(lambda text: tell(Printed(number, text)))):

@@ -31,6 +31,7 @@ class Case:
     expression: str  # the arguments as a student can type them
     names: Mapping[str, Any] = field(default_factory=dict)  # what the expression uses beside what a lesson imports
     seconds: float | None = None  # a call that takes longer is wrong; None where only all calls together have a limit
+    refusal: str = ""  # the class of the error that the call must raise; empty where it must return something
 
     def evaluated_with(self, **names: Any) -> tuple[Any, ...]:
         """The arguments where names of the expression mean something else."""
@@ -58,6 +59,15 @@ def soon(one: Case, seconds: float = 2.0) -> Case:
     2.0
     """
     return replace(one, seconds=seconds)
+
+
+def refused(one: Case, error: str) -> Case:
+    """The same case, where the right thing to do is to raise an error of this class.
+
+    >>> refused(case("shapes that do not fit", "(2, 3), (4,)"), "ValueError").refusal
+    'ValueError'
+    """
+    return replace(one, refusal=error)
 
 
 def _evaluated(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -135,9 +145,12 @@ class Exercise:
         return case.evaluated_with(**({self.name: function} if self.name in case.names else {}))
 
     def is_right(self, case: Case, attempt: Attempt) -> bool:
-        """Whether this attempt answered, left its arguments as they were, and has the property."""
-        if attempt.failure or attempt.changed_arguments or isinstance(attempt.answer, NotPlain):
+        """Whether this attempt left its arguments as they were, and answered with the property, or refused as it should."""
+        failed = attempt.failure.kind if attempt.failure else ""
+        if failed != case.refusal or attempt.changed_arguments or isinstance(attempt.answer, NotPlain):
             return False
+        if case.refusal:
+            return True
         return self.accepts(attempt.answer, *case.arguments)
 
     def misconception(self, wrong: Sequence[Wrong]) -> Misconception:
@@ -209,6 +222,18 @@ REMEMBERS = Misconception(
     "A list or a set that was made outside of the function, or as the default of an argument, is made only once. Make a new "
     "one inside, at the beginning of each call.",
     lambda wrong: False,  # no wrong answer tells it: the check makes the first call a second time, see checking.py
+)
+ACCEPTS_ANYTHING = Misconception(
+    "accepts what does not fit",
+    "Your function gives an answer where there is none. What does not fit has to be refused, with the error that the statement "
+    "names: it is easiest to understand where it arises, and somebody else has to look for it later.",
+    lambda wrong: bool(wrong[0].case.refusal) and not wrong[0].failure,
+)
+ANOTHER_ERROR = Misconception(
+    "another error",
+    "Your function stops where it should, with another error than the statement names. Test for what does not fit, and "
+    "raise the error yourself, with a text that helps.",
+    lambda wrong: bool(wrong[0].case.refusal) and wrong[0].failure not in ("", TOO_LATE),
 )
 STOPS_WITH_ERROR = Misconception(
     "stops with an error",

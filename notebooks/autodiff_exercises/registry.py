@@ -14,6 +14,9 @@ from . import (
     gradient_rules,
     jacobian_passes,
     nested_derivative,
+    op_interfaces,
+    op_kernels,
+    op_rules,
     orders,
     reverse_mode,
     tracing,
@@ -30,6 +33,9 @@ LESSONS = (
     orders,
     gradient_rules,
     gradient_check,
+    op_interfaces,
+    op_rules,
+    op_kernels,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
 
