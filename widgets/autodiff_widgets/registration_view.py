@@ -76,9 +76,8 @@ class _Telling:
         self.parts = parts
         self.readers = readers_of(parts)
         self.there: dict[str, Part] = {}
-        waiting: list[State] = ["waiting"] * (len(parts) + len(self.readers))
-        keys = [one.key for one in (*parts, *self.readers)]
-        self.steps = Steps(START, map(Change, keys, waiting))
+        keys = [*(part.key for part in parts), *(reader.key for reader in self.readers)]
+        self.steps = Steps(START, [Change(key, "waiting") for key in keys])
 
     def panes(self) -> tuple[Any, ...]:
         """The parts, op by op, and the readers."""

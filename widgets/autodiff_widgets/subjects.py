@@ -171,7 +171,7 @@ def _parameters(f: Callable[..., Any], count: int) -> list[str]:
 def registration_of(subject: Any, view: str) -> list[Event]:
     """The events of an op's registration: told again for an op, or those among what was heard."""
     if isinstance(subject, (list, tuple)):
-        heard = [event for event in subject if isinstance(event, _REGISTRATION)]
+        heard: list[Event] = [event for event in subject if isinstance(event, _REGISTRATION)]
         if not any(isinstance(event, events.SchemaRegistered) for event in heard):
             raise ValueError(
                 f"{view}: no op was registered among {len(subject)} events; hear a cell that registers one with ad.listen()"
@@ -197,10 +197,10 @@ def definition_of(subject: Any, view: str) -> Op | Family:
             subject = ad.registry.binding(subject) or ad.registry[subject]
         except KeyError as error:
             raise ValueError(f"{view}: {error.args[0]}") from None
-    for found in (subject, getattr(subject, "op", None), getattr(subject, "definition", None)):
-        if hasattr(found, "members"):
-            definition: Op | Family = found
-            return definition
+    candidates: list[Any] = [subject, getattr(subject, "op", None), getattr(subject, "definition", None)]
+    found: Op | Family | None = next((one for one in candidates if hasattr(one, "members")), None)
+    if found is not None:
+        return found
     raise TypeError(
         f"{view}: expected an op, its name or its function, got {described(subject)}; pass ops.mul or 'mul'"
     )

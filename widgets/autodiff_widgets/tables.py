@@ -29,7 +29,8 @@ def table(label: str, lines: Iterable[str | Entry]) -> Pane:
     lines = list(lines)
     lefts = _lefts([line.cells for line in lines if isinstance(line, Entry)])
     width = max([lefts[-1], *(shapes.text_width(line, shapes.LABEL) for line in lines if isinstance(line, str))])
-    parts, y = [], MARGIN
+    parts: list[str] = []
+    y = MARGIN
     for line in lines:
         if isinstance(line, str):
             y += GAP if parts else 0.0
