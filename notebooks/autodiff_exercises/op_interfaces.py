@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -116,7 +117,7 @@ Do not call the kernel: there is nothing to call it with.""",
         ),
         Misconception(
             "only what has a default is an attribute",
-            "An attribute without a default is lost. It is there, and every call has to give it.",
+            "An attribute without a default is lost, or seems to have one. It is there, and every call has to give it.",
             begins_with(REQUIRED),
         ),
         Misconception(
@@ -217,6 +218,14 @@ def _defines(one: Wrong) -> bool:
     return isinstance(one.answer, str) and _binding(one.answer, one.case.arguments[0])[0] is not None
 
 
+def _is_program(text: str) -> bool:
+    try:
+        exec(text, {"call": lambda operands, attributes: None})
+    except Exception:
+        return False
+    return True
+
+
 def _texts(wrong: Sequence[Wrong]) -> list[str]:
     return [one.answer for one in wrong if isinstance(one.answer, str)]
 
@@ -249,6 +258,8 @@ only writes the text. `call` is the framework's way in, and somebody else has wr
         (answers.binding_of_defaults, "attributes do not arrive"),
         (answers.binding_without_return, "the result is dropped"),
         (answers.binding_named_binding, "another name"),
+        (answers.binding_without_comma, "brackets make a tuple"),
+        (answers.binding_that_knows_too_much, "not a program"),
         (answers.binding_of_one_input, "one input is enough"),
         (answers.binding_as_a_function, "a function instead of its text"),
     ),
@@ -273,15 +284,26 @@ only writes the text. `call` is the framework's way in, and somebody else has wr
             begins_with(TEXTS),
         ),
         Misconception(
+            "not a program",
+            "Python cannot run your text as a program. Print it, and try it in a cell: `exec(text)` tells what is wrong. A "
+            "name that only your function knows, such as a variable of its own, does not exist there.",
+            lambda wrong: not any(map(_defines, wrong)) and not any(map(_is_program, _texts(wrong))),
+        ),
+        Misconception(
             "another name",
             "Your text is a program, and it does not define a function of the name that was asked for.",
-            lambda wrong: not any(map(_defines, wrong)) and all("def " in text for text in _texts(wrong)),
+            lambda wrong: not any(map(_defines, wrong)),
         ),
         Misconception(
             "takes anything",
             "Your function takes whatever it is given, also a misspelt attribute, or an input too many or too few. Nobody "
             "will be told, and no editor can show what to write. Name every parameter.",
-            lambda wrong: all("*" in text for text in _texts(wrong)),
+            lambda wrong: all(re.search(r"\*\w", text) for text in _texts(wrong)),
+        ),
+        Misconception(
+            "brackets make a tuple",
+            "`(x)` is `x` in brackets. What makes a tuple is the comma: `(x,)`.",
+            lambda wrong: any(re.search(r"call\(\(\w+\)", text) for text in _texts(wrong)),
         ),
         Misconception(
             "the result is dropped",

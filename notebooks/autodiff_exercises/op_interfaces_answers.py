@@ -125,6 +125,19 @@ def binding_of_one_input(name: str, inputs: Sequence[str], attributes: Mapping[s
     return binding_text(name, ["x"], attributes)
 
 
+def binding_without_comma(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
+    """One operand in brackets is no tuple."""
+    return binding_text(name, inputs, attributes).replace(", ), {", "), {")
+
+
+def binding_that_knows_too_much(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
+    """Names a variable that does not exist where the text runs."""
+    text = binding_text(name, inputs, attributes)
+    for key, default in attributes.items():
+        text = text.replace(f"={default!r}", f"=attributes[{key!r}]")
+    return text if attributes else f"default = attributes\n{text}"
+
+
 def binding_as_a_function(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> Any:
     """Makes the function itself."""
     names: dict[str, Any] = {}

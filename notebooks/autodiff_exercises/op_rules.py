@@ -194,7 +194,7 @@ def _dtype_cases(random: Random, marking: bool) -> Iterator[Case]:
 def _dtype_of(answer: Any) -> np.dtype | None:
     """The dtype that an answer names; None where it names none."""
     try:
-        return None if answer is None else np.dtype(answer)
+        return np.dtype(answer) if isinstance(answer, np.dtype | type | str) else None
     except (TypeError, ValueError):
         return None
 
@@ -229,7 +229,7 @@ result. The inputs may be floats, whole numbers or truth values of any width, an
         (answers.dtype_of_the_sum, "whole numbers stay whole"),
         (answers.dtype_of_the_first, "the result has the first input's dtype"),
         (answers.dtype_always_double, "float64 is always safe"),
-        (answers.dtype_of_one_float, "one floating input decides"),
+        (answers.dtype_of_one_float, "one input decides"),
         (answers.dtype_of_the_narrow, "the narrower one wins"),
         (answers.dtype_like_a_network, "whole numbers become float32"),
     ),
@@ -272,10 +272,10 @@ result. The inputs may be floats, whole numbers or truth values of any width, an
             lambda wrong: _takes_the_narrower(wrong),
         ),
         Misconception(
-            "one floating input decides",
+            "one input decides",
             "Your rule takes the dtype of one of the inputs where two have a say. A float32 and an int64 give float64 in "
             "NumPy, because float32 cannot hold every int64.",
-            _all(lambda found, x, y: "f" in (x.kind, y.kind) and found in (x, y)),
+            _all(lambda found, x, y: found in (x, y)),
         ),
         Misconception(
             "not the kernel's dtype",
