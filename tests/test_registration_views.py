@@ -68,7 +68,7 @@ def test_what_is_heard_while_a_cell_registers_is_shown_and_a_rule_that_comes_lat
 
     view = aw.RegistrationView(heard_while(register))
     shown = [view.scene.texts_at(i).get(("scaled: shape rule", "function")) for i in range(len(view.frames))]
-    assert list(dict.fromkeys(shown)) == [None, "broadcast_shape (by itself)", "own_shape"]
+    assert list(dict.fromkeys(shown)) == [None, "broadcast_shape", "own_shape"]
 
 
 def test_a_cell_that_runs_again_is_told_to_replace_the_op(capsys: pytest.CaptureFixture[str]) -> None:

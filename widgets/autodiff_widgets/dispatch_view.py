@@ -13,7 +13,7 @@ from autodiff_lab.events import Event
 
 from .captions import Names, caption
 from .facts import Rows
-from .registrations import Part, part_of
+from .registrations import Part, key_words, part_of
 from .scene import Change, Scene
 from .shapes import Text
 from .steps import Steps
@@ -124,7 +124,9 @@ class _Search:
         """The keys in the order in which they are looked at, and the kernels that the op has."""
         widest = max([NONE, *(part.function for part in self.kernels.values())], key=len)
         keys = [
-            Entry(f"place {place}", (Text(f"{place + 1}. {_words(key)}", "label"), Text("", "value", "found", widest)))
+            Entry(
+                f"place {place}", (Text(f"{place + 1}. {key_words(*key)}", "label"), Text("", "value", "found", widest))
+            )
             for place, key in enumerate(self.order)
         ]
         longest = max((self.why_not(key) for key in self.kernels), key=len, default=NOT_REACHED)
@@ -183,8 +185,3 @@ class _Search:
         for key, part in self.kernels.items():
             rows[part.key] = (*part.facts(), ("here", "taken" if key == self.taken else self.why_not(key)))
         return rows
-
-
-def _words(key: Key) -> str:
-    device, dtype = key
-    return f"{'any library' if device == 'any' else device}, {'any dtype' if dtype == 'any' else dtype}"

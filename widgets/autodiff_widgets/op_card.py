@@ -67,5 +67,5 @@ def _card(op: str, parts: list[Part]) -> list[str | Entry]:
 
 def _row(part: Part) -> Entry:
     place = "" if part.source is None else str(part.source).partition(": ")[0]
-    cells = Text(part.label, "label"), Text(part.named, "value"), Text(part.detail), Text(place)
+    cells = Text(part.label, "label"), Text(part.function, "value"), Text(part.detail), Text(place)
     return Entry(part.key, cells)

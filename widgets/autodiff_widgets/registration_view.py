@@ -96,7 +96,9 @@ class _Telling:
                 self.steps.add(caption(event, names))
             return
         self.there[part.key] = part
-        seen = Change(part.key, "ready" if part.is_default else "done", {"function": part.named, "detail": part.detail})
+        seen = Change(
+            part.key, "ready" if part.is_default else "done", {"function": part.function, "detail": part.detail}
+        )
         met = [reader for reader in self.readers if reader in part.readers]
         lasting = [seen, *(Change(reader.key, self._state(reader), {"has": self._has(reader)}) for reader in met)]
         passing = [Change(part.key, "active"), *(Change(reader.key, "target") for reader in met)]
@@ -123,5 +125,5 @@ class _Telling:
 
 def _part_row(part: Part) -> Entry:
     """The row of a part, empty until its event; its room is what it will show at last."""
-    function, detail = Text("", "value", "function", part.named), Text("", "detail", "detail", part.detail)
+    function, detail = Text("", "value", "function", part.function), Text("", "detail", "detail", part.detail)
     return Entry(part.key, (Text(part.label, "label"), function, detail))

@@ -91,6 +91,15 @@ class Part:
         return tuple((label, value) for label, value in rows if value)
 
 
+def key_words(device: str, dtype: str) -> str:
+    """What a kernel is for, in few words.
+
+    >>> key_words("any", "float32")
+    'any library, float32'
+    """
+    return f"{'any library' if device == 'any' else device}, {'any dtype' if dtype == 'any' else dtype}"
+
+
 def part_of(event: Event) -> Part | None:
     """The part that an event registers; None for an event of something else.
 
@@ -105,10 +114,7 @@ def part_of(event: Event) -> Part | None:
             label = f"{kind} for {argument}" if argument else kind
             return Part(op, kind, label, rule, f"reads {', '.join([*reads, *attributes])}", source, is_default)
         case events.KernelRegistered(op, kernel, device, dtype, source):
-            served = (
-                f"for {'every library' if device == 'any' else device}, {'every dtype' if dtype == 'any' else dtype}"
-            )
-            return Part(op, "kernel", f"kernel {device}, {dtype}", kernel, served, source)
+            return Part(op, "kernel", f"kernel {device}, {dtype}", kernel, f"for {key_words(device, dtype)}", source)
         case events.BindingGenerated(op, signature, saved, _):
             return Part(op, "binding", "binding", signature, f"saves {', '.join(saved) or 'nothing'}")
     return None

@@ -10,7 +10,7 @@ from .routes import Box
 from .scene import Pane
 from .shapes import Text
 
-HEIGHT, GAP, MARGIN, BETWEEN = 30.0, 4.0, 16.0, 18.0  # px
+HEIGHT, GAP, MARGIN, BETWEEN = 30.0, 4.0, 16.0, 22.0  # px
 
 
 class Entry(NamedTuple):
