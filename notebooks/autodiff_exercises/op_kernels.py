@@ -96,13 +96,13 @@ NumPy's functions, as CuPy is for GPUs.
     solution=answers.soft_relu,
     alternatives=(answers.soft_relu_by_logaddexp, answers.soft_relu_by_cases),
     wrong=(
+        (answers.hard_relu, "the corner stays"),
         (answers.soft_relu_as_written, "a formula is a program"),
         (answers.soft_relu_clipped, "a formula is a program"),
         (answers.soft_relu_of_numpy, "NumPy is the array library"),
         (answers.soft_relu_in_place, "changes its argument"),
         (answers.soft_relu_in_double, "any dtype will do"),
         (answers.soft_relu_by_loop, "an array is a list"),
-        (answers.hard_relu, "the corner stays"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
