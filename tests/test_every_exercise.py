@@ -55,7 +55,7 @@ def test_the_solution_and_every_alternative_are_right(exercise: Exercise, seed: 
 @every_exercise
 @every_seed
 def test_every_wrong_solution_is_refused_with_its_own_message(exercise: Exercise, seed: int) -> None:
-    messages = {one.name: one.message for one in exercise.misconceptions}
+    messages = {one.name: one.message for one in exercise.explanations}
     for function, name in exercise.wrong:
         found = verdict(exercise, function, seed)
         assert (found.verdict, found.misconception) == ("wrong", name), function.__name__
@@ -64,7 +64,7 @@ def test_every_wrong_solution_is_refused_with_its_own_message(exercise: Exercise
 
 @every_exercise
 def test_misconceptions_have_messages_of_their_own(exercise: Exercise) -> None:
-    messages = [one.message for one in exercise.misconceptions]
+    messages = [one.message for one in exercise.explanations]
     assert len(set(messages)) == len(messages)
 
 
@@ -84,7 +84,7 @@ def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> No
 
 @every_exercise
 def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise) -> None:
-    said = [one.message for one in exercise.misconceptions]
+    said = [one.message for one in exercise.explanations]
     cases = list(exercise.cases(Random(0), False))
     attempts = sandbox.run(exercise.solution, [exercise.arguments(case, exercise.solution) for case in cases]).attempts
     for case, attempt in zip(cases, attempts, strict=True):

@@ -63,8 +63,10 @@ def examine(exercise: Exercise, function: Callable[..., Any], seed: int, marking
     cases = list(exercise.cases(Random(seed), marking))
     calls = [*cases, cases[0]]  # the first once more: what came back then tells whether the function remembers
     arguments = [exercise.arguments(one, function) for one in calls]
-    done = run(function, arguments, exercise.seconds, [one.seconds for one in calls])
+    done = run(function, arguments, exercise.seconds, [one.seconds for one in calls], exercise.withheld)
     found = judged(exercise, cases, done)
+    if found.verdict == "wrong" and _is_right_alone(exercise, function, cases, done):
+        found = replace(found, misconception=REMEMBERS.name, message=REMEMBERS.message)
     return replace(found, example="", returned="", printed="", marking=True) if marking else found
 
 
@@ -108,6 +110,16 @@ def _with_late_one(exercise: Exercise, cases: Sequence[Case], done: Run) -> tupl
     if limit is None or sum(one.seconds for one in done.attempts) + limit > exercise.seconds:
         return done.attempts
     return (*done.attempts, too_late(number, limit))
+
+
+def _is_right_alone(exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case], done: Run) -> bool:
+    """Whether the first call that went wrong after others is right where nothing was called before it."""
+    pairs = zip(cases, done.attempts, strict=False)
+    first = next((number for number, pair in enumerate(pairs) if not exercise.is_right(*pair)), 0)
+    if not first:
+        return False
+    alone = run(function, [exercise.arguments(cases[first], function)], exercise.seconds, names=exercise.withheld)
+    return any(exercise.is_right(cases[first], one) for one in alone.attempts)
 
 
 def _remembers(exercise: Exercise, cases: Sequence[Case], done: Run) -> bool:

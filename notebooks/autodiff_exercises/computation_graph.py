@@ -29,9 +29,9 @@ from .order_properties import (
     is_topological_order,
     level_by_level,
     missing,
-    missing_behind_a_double_edge,
     only_repeats,
     waits_for_one,
+    wrong_at_a_double_edge,
 )
 
 # ------------------------------------------------------------------------------------------------ what explains wrong
@@ -80,9 +80,9 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "x * x is one edge",
-        "Nodes are missing behind an operation that uses one value twice. `x * x` has two edges from `x`: if you "
+        "It goes wrong at an operation that uses one value twice, and only there. `x * x` has two edges from `x`: if you "
         "count two before, count two off afterwards, or count each input once in both places.",
-        _every(missing_behind_a_double_edge),
+        _every(wrong_at_a_double_edge),
     ),
     Misconception(
         "an empty list",
@@ -164,6 +164,7 @@ SHAPES: tuple[tuple[str, list[list[int]]], ...] = (  # node 0, 1, … with the n
     ("one operation", [[], [0]]),
     ("a value used twice by one operation", [[], [0, 0]]),
     ("a value used twice by one operation", [[], [0, 0], [1, 0, 1]]),
+    ("a value used twice by one operation", [[], [0], [0, 0, 1]]),
     ("two outputs", [[], [0], [0]]),
     ("parts that do not touch", [[], [], [0], [1]]),
     ("a diamond", [[], [0], [0], [1, 2]]),
@@ -260,6 +261,8 @@ Write `topological_order(graph)`.
             (answers.recursive, "recursion"),
             (answers.from_one_output, "one output is all"),
             (answers.double_edges_lost, "x * x is one edge"),
+            (answers.double_edges_counted_off, "x * x is one edge"),
+            (answers.from_the_first_key, "one output is all"),
             (answers.as_written, "the written order will do"),
             (answers.emptying, "changes its argument"),
             (answers.alphabetical, "too early"),

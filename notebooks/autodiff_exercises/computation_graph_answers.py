@@ -211,6 +211,34 @@ def double_edges_lost(graph: Graph) -> list[str]:
     return order
 
 
+def double_edges_counted_off(graph: Graph) -> list[str]:
+    """Counts each input once, and counts off every use of it."""
+    waiting_for = {node: len(set(inputs)) for node, inputs in graph.items()}
+    order = [node for node in graph if not graph[node]]
+    users = _users(graph)
+    for node in order:
+        for user in users[node]:
+            waiting_for[user] -= 1
+            if waiting_for[user] == 0:
+                order.append(user)
+    return order
+
+
+def from_the_first_key(graph: Graph) -> list[str]:
+    """One search, from where the dictionary begins."""
+    order: list[str] = []
+    entered: set[str] = set()
+    stack = [(node, False) for node in list(graph)[:1]]
+    while stack:
+        node, inputs_are_done = stack.pop()
+        if inputs_are_done:
+            order.append(node)
+        elif node not in entered:
+            entered.add(node)
+            stack += [(node, True), *((source, False) for source in graph[node])]
+    return order
+
+
 def as_written(graph: Graph) -> list[str]:
     """The order in which the graph was written down."""
     return list(graph)

@@ -23,6 +23,7 @@ from .exercise import (
 )
 from .explaining import EXACT, begins_with, called_too_often, every, is_number
 from .limits import Limited, limited
+from .withholding import DERIVATIVES
 
 Numbers = tuple[float, ...]
 
@@ -49,15 +50,31 @@ def _is_near(answer: Any, f: Limited, primals: Numbers, tangents: Numbers) -> bo
     return is_value_and_tangent(answer, f, primals, tangents, within=1e-3)
 
 
+def _has_wrong_value(answer: Any, f: Limited, primals: Numbers, tangents: Numbers) -> bool:
+    return not math.isclose(answer[0], ad.jvp(f.function, primals, tangents)[0], rel_tol=EXACT)
+
+
 MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
     EVERY_PATH,
     Misconception(
-        "it is finite differences",
-        "Forward mode does not compare two runs. It runs the program once, and each operation carries its tangent along, "
-        "by the rule of that operation. So there is no step, and no error from a step.",
-        lambda wrong: called_too_often(wrong) or every(_is_near)(wrong),
+        "one run is not enough",
+        "Your function runs `f` more than once. Differences compare two runs, forward mode does not: each operation carries "
+        "its tangent along, by its own rule. Nor does it need a run for each input: all of them move at once, each by its "
+        "tangent.",
+        called_too_often,
+    ),
+    Misconception(
+        "near is right",
+        "You are near, and that is not near enough: the rules of the operations have no step, and nothing that is cut off or "
+        "rounded. They give the derivative to the last digit.",
+        every(_is_near),
+    ),
+    Misconception(
+        "the tangent comes first",
+        "Your two numbers are right, in the wrong order: first the value, then the tangent.",
+        every(lambda answer, *asked: _is_pair(answer) and is_value_and_tangent(answer[::-1], *asked)),
     ),
     Misconception(
         "the direction is always the same",
@@ -70,11 +87,32 @@ MISCONCEPTIONS = (
         "have to answer.",
         lambda wrong: begins_with("a plain number on the left")(wrong) and bool(wrong[0].failure),
     ),
+    Misconception(
+        "every plain number has a point",
+        "It goes wrong where a plain number is whole: `2` is an `int`, not a `float`. Ask whether the operand is a dual number "
+        "instead.",
+        begins_with("a whole number"),
+    ),
     STOPS_WITH_ERROR,
     Misconception(
         "one of the two is enough",
         "Return a pair of plain numbers: the value of the result, and its tangent.",
         lambda wrong: not _is_pair(wrong[0].answer),
+    ),
+    Misconception(
+        "an operation changes its operands",
+        "It goes wrong where a value is used again after an operation. `x + y` makes a new number and leaves `x` and `y` as "
+        "they were: return a new object, and assign to nothing of `self`.",
+        begins_with("values used again"),
+    ),
+    Misconception(
+        "the left operand asks first",
+        "It goes wrong where a plain number stands on the left, and the value itself is wrong. There Python calls the method "
+        "of the right operand: `a - x` becomes `x.__rsub__(a)`, so `self` is what is taken away.",
+        lambda wrong: (
+            begins_with("a plain number on the left")(wrong)
+            and _has_wrong_value(wrong[0].answer, *wrong[0].case.arguments)
+        ),
     ),
     Misconception(
         "a plain number moves too",
@@ -110,10 +148,12 @@ PROGRAMS: tuple[tuple[str, int, str], ...] = (  # what is looked at, the number 
     ("a product", 2, "{0} * {1}"),
     ("a product", 1, "{0} * {0}"),
     ("the exponential function", 1, "{0}.exp()"),
+    ("values used again", 2, "[h := {0} * {1}, h + {0}, h - {0}, h * {0}, h.exp(), h + {0}][-1]"),
     ("a plain number", 1, "{0} * {0} + {a}"),
     ("a plain number", 2, "({0} - {a}) * ({1} * {b})"),
     ("a plain number on the left", 1, "{a} + {0}"),
     ("a plain number on the left", 1, "{a} - {b} * {0}"),
+    ("a whole number", 1, "2 * {0} * 3 + 1"),
     ("several operations", 2, "({0} * {1} - {0}).exp() * {a}"),
     ("several operations", 3, "[h := {0} * {1}, h * h - ({2} - h).exp()][-1]"),
 )
@@ -156,6 +196,7 @@ Write `push_tangents(f, primals, tangents)`: forward mode for plain numbers.
   the method `.exp()`. Call it **once**, on dual numbers: objects of a small class of yours.
 * `tangents` is the direction: how fast each of the inputs moves.
 * Return a pair of plain numbers: the value of `f(*primals)`, and how fast it moves. The result depends on some input.
+* Write the rules yourself, without the lab's derivatives.
 
 So `push_tangents(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))` is `(10.0, 5.0)`. The check wants twelve digits.""",
         hints=(
@@ -167,14 +208,21 @@ So `push_tangents(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))` is `(10.0, 5.0)`.
             "plain number has the tangent zero. Beware of `__rsub__(self, other)`: it is `other - self`.",
         ),
         solution=answers.push_tangents,
-        alternatives=(answers.by_matrices, answers.by_the_labs_jvp),
+        alternatives=(answers.by_matrices,),
+        withheld=DERIVATIVES,
         wrong=(
             (answers.product_of_tangents, "the product of the tangents"),
             (answers.chain_forgotten, "the tangent is the local derivative"),
             (answers.sign_lost, "minus is plus"),
             (answers.numbers_move, "a plain number moves too"),
             (answers.always_the_same_direction, "the direction is always the same"),
-            (answers.differences, "it is finite differences"),
+            (answers.differences, "one run is not enough"),
+            (answers.exp_cut_off, "near is right"),
+            (answers.tangent_first, "the tangent comes first"),
+            (answers.floats_only, "every plain number has a point"),
+            (answers.in_place, "an operation changes its operands"),
+            (answers.reversed_like_forward, "the left operand asks first"),
+            (answers.by_the_labs_jvp, "the lab does it"),
             (answers.numbers_only_right, "a number on the left is Python's business"),
             (answers.tangent_only, "one of the two is enough"),
             (answers.along_every_path, "once for every path"),

@@ -86,12 +86,6 @@ def by_matrices(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
     return float(value), float(tangent)
 
 
-def by_the_labs_jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
-    """The lab's own forward mode."""
-    value, tangent = ad.jvp(f, primals, tangents)
-    return [value, tangent]
-
-
 # ------------------------------------------------------------------------------------ wrong solutions
 
 
@@ -195,6 +189,59 @@ def numbers_move(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
 def always_the_same_direction(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
     """Every input gets the tangent 1."""
     return _pushed(Dual, f, primals, [1.0 for _ in tangents])
+
+
+def by_the_labs_jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    """The lab's own forward mode."""
+    value, tangent = ad.jvp(f, primals, tangents)
+    return [value, tangent]
+
+
+def tangent_first(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """The pair the other way round."""
+    return _pushed(Dual, f, primals, tangents)[::-1]
+
+
+def exp_cut_off(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """The exponential function as a sum of twelve terms."""
+
+    class Wrong(Dual):
+        def exp(self) -> Dual:
+            value = sum(self.value**n / math.factorial(n) for n in range(12))
+            return Wrong(value, value * self.tangent)
+
+    return _pushed(Wrong, f, primals, tangents)
+
+
+def floats_only(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """Only a float counts as a plain number."""
+
+    class Wrong(Dual):
+        def dual(self, number: Any) -> Dual:
+            return Wrong(number, 0.0) if isinstance(number, float) else number
+
+    return _pushed(Wrong, f, primals, tangents)
+
+
+def in_place(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """Writes the result of exp into the operand."""
+
+    class Wrong(Dual):
+        def exp(self) -> Dual:
+            self.value = math.exp(self.value)
+            self.tangent *= self.value
+            return self
+
+    return _pushed(Wrong, f, primals, tangents)
+
+
+def reversed_like_forward(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:
+    """One method for both sides."""
+
+    class Wrong(Dual):
+        __rsub__ = Dual.__sub__
+
+    return _pushed(Wrong, f, primals, tangents)
 
 
 def differences(f: Callable[..., Any], primals: Any, tangents: Any) -> Pair:

@@ -133,6 +133,7 @@ class Exercise:
     cases: Callable[[Random, bool], Iterable[Case]]
     accepts: Callable[..., bool]  # (answer, *arguments)
     seconds: float = 5.0
+    withheld: tuple[str, ...] = ()  # names of the lab that an answer may not use
     tally: Callable[[Sequence[tuple[Case, bool]]], str] = lambda results: ""  # a note on which cases were right
 
     @property
@@ -155,7 +156,12 @@ class Exercise:
 
     def misconception(self, wrong: Sequence[Wrong]) -> Misconception:
         """The first misconception that explains these attempts."""
-        return next(one for one in (TOO_LARGE, *self.misconceptions) if one.explains(wrong))
+        return next(one for one in self.explanations if one.explains(wrong))
+
+    @property
+    def explanations(self) -> tuple[Misconception, ...]:
+        """What may be told: what any function can show, then the exercise's own."""
+        return (TOO_LARGE, THE_LAB_ANSWERS, *self.misconceptions)
 
     @property
     def starter(self) -> str:
@@ -216,12 +222,18 @@ TOO_LARGE = Misconception(
     "What your function returns is far larger than any right answer. Does something grow with every round of a loop?",
     lambda wrong: any(isinstance(one.answer, NotPlain) and one.answer.items is not None for one in wrong),
 )
+THE_LAB_ANSWERS = Misconception(
+    "the lab does it",
+    "Your function lets the lab do what you are asked to write. The lab is good for comparing: call it in a cell of its own, "
+    "and look whether both give the same.",
+    lambda wrong: any(one.failure == "AnsweredByTheLab" for one in wrong),
+)
 REMEMBERS = Misconception(
     "remembers the last call",
     "Your function keeps something from one call to the next: the same call gives another answer when it is made again. "
     "A list or a set that was made outside of the function, or as the default of an argument, is made only once. Make a new "
     "one inside, at the beginning of each call.",
-    lambda wrong: False,  # no wrong answer tells it: the check makes the first call a second time, see checking.py
+    lambda wrong: False,  # no wrong answer tells it: the check makes calls a second time, see checking.py
 )
 ACCEPTS_ANYTHING = Misconception(
     "accepts what does not fit",

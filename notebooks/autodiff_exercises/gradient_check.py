@@ -16,6 +16,7 @@ from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case
 from .gradient_checker import CHECKER
 from .limits import Limited, limited
 from .vjp_laws import numbers
+from .withholding import DERIVATIVES
 
 LESSON = "50_gradient_check"
 Function = Callable[..., Any]
@@ -44,7 +45,7 @@ def _slope_cases(random: Random, marking: bool) -> Iterator[Case]:
 
 def _error(answer: Any, f: Function, x: float) -> float:
     """How far the answer is from the derivative, relative to it; NaN where the answer is no number."""
-    if not isinstance(answer, int | float | np.floating | np.ndarray) or np.ndim(answer):
+    if not _is_number(answer):
         return math.nan
     exact = float(ad.grad(f)(x))
     return abs(float(answer) - exact) / abs(exact)
@@ -54,13 +55,26 @@ def _wrong_on(wrong: Sequence[Wrong]) -> set[str]:
     return {one.case.check for one in wrong}
 
 
-def _is_twice(one: Wrong) -> bool:
-    f, x = one.case.arguments
-    return (
-        not one.failure
-        and bool(np.isclose(_error(one.answer, f, x), 1, rtol=1e-3))
-        and bool(one.answer * ad.grad(f)(x) > 0)
+def _all_are(*factors: float) -> Callable[[Sequence[Wrong]], bool]:
+    """Whether all wrong answers are one of these multiples of the derivative, to three digits."""
+
+    def is_multiple(one: Wrong, factor: float) -> bool:
+        f, x = one.case.arguments
+        return not one.failure and _error(np.divide(one.answer, factor), f, x) < 1e-3
+
+    return lambda wrong: (
+        all(_is_number(one.answer) for one in wrong)
+        and any(all(is_multiple(one, factor) for one in wrong) for factor in factors)
     )
+
+
+def _is_number(answer: Any) -> bool:
+    return isinstance(answer, int | float | np.floating | np.ndarray) and not np.ndim(answer)
+
+
+def _is_cut_off(one: Wrong) -> bool:
+    """The number has no digit after the eighth."""
+    return _is_number(one.answer) and round(float(one.answer), 8) == float(one.answer)
 
 
 SLOPE = Exercise(
@@ -80,6 +94,7 @@ differentiation.""",
     ),
     solution=answers.slope,
     alternatives=(answers.slope_of_order_four, answers.slope_by_search),
+    withheld=DERIVATIVES,
     wrong=(
         (answers.slope_smallest_step, "the smaller the step, the better"),
         (answers.slope_one_sided, "one side is enough"),
@@ -87,6 +102,11 @@ differentiation.""",
         (answers.slope_large_step, "any small step will do"),
         (answers.slope_one_step_for_all, "one step fits all"),
         (answers.slope_no_step_at_zero, "zero has a scale"),
+        (answers.slope_backwards, "a sign is lost"),
+        (answers.slope_without_sign, "a sign is lost"),
+        (answers.slope_rounded, "fewer digits are tidier"),
+        (answers.slope_as_list, "not a number"),
+        (answers.slope_by_the_lab, "the lab does it"),
     ),
     misconceptions=(
         RETURNS_NOTHING,
@@ -98,9 +118,26 @@ differentiation.""",
         ),
         STOPS_WITH_ERROR,
         Misconception(
+            "not a number",
+            "Return one number.",
+            lambda wrong: not _is_number(wrong[0].answer),
+        ),
+        Misconception(
             "two steps are one",
-            "Your slope is twice what it should be. From one step before `x` to one step behind it is a way of two steps.",
-            lambda wrong: all(map(_is_twice, wrong)),
+            "Your slope is twice, or half, what it should be. From one step before `x` to one step behind it is a way of two "
+            "steps.",
+            _all_are(2.0, 0.5),
+        ),
+        Misconception(
+            "a sign is lost",
+            "Your slope has the wrong sign where it is wrong. It is what comes later minus what came before, and where `f` "
+            "falls it is negative.",
+            _all_are(-1.0),
+        ),
+        Misconception(
+            "fewer digits are tidier",
+            "Your numbers end after a few digits. Rounding throws away what is asked for: leave the result as it is.",
+            lambda wrong: all(map(_is_cut_off, wrong)),
         ),
         Misconception(
             "the smaller the step, the better",
@@ -192,7 +229,7 @@ HESSIAN = Exercise(
 Write `hessian_times(f, x, v)`: the Hessian of `f` at `x`, times the vector `v`. `f` takes an array like `x` and
 gives one number.
 
-* Differentiate twice, with `ad.grad`, `ad.jvp` or `ad.vjp`. Differences are not exact enough here.
+* Differentiate twice, with `ad.grad`, `ad.jvp` or `ad.vjp`, not with `ad.hvp`. Differences are not exact enough here.
 * Do not build the Hessian: one case has 20,000 numbers, so the matrix would have 400 million. `f` may be run at most
   {RUNS} times.
 * Return one array, shaped like `x`.""",
@@ -206,6 +243,7 @@ gives one number.
     ),
     solution=answers.hessian_times,
     alternatives=(answers.reverse_over_reverse, answers.reverse_over_forward),
+    withheld=("hvp",),
     wrong=(
         (answers.gradient_times_v, "one derivative is enough"),
         (answers.both_parts, "jvp gives one thing"),
@@ -213,6 +251,8 @@ gives one number.
         (answers.row_sums_times_v, "the direction comes last"),
         (answers.by_differences, "differences are exact"),
         (answers.row_by_row, "first the matrix, then the product"),
+        (answers.as_numbers, "any row of numbers will do"),
+        (answers.by_the_labs_hvp, "the lab does it"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -228,7 +268,7 @@ gives one number.
             "jvp gives one thing",
             "You return a tuple. `ad.jvp` gives the value of the function and its derivative along the tangent; only "
             "one of them is asked for.",
-            lambda wrong: isinstance(wrong[0].answer, tuple | list),
+            lambda wrong: isinstance(wrong[0].answer, tuple | list) and any(map(np.ndim, wrong[0].answer)),
         ),
         Misconception(
             "one number",
@@ -237,10 +277,17 @@ gives one number.
             lambda wrong: np.ndim(wrong[0].answer) == 0,
         ),
         Misconception(
+            "any row of numbers will do",
+            "Return one array, shaped like `x`.",
+            lambda wrong: not isinstance(wrong[0].answer, np.ndarray),
+        ),
+        Misconception(
             "one derivative is enough",
-            "You multiply the gradient by `v`. That is a first derivative. The Hessian says how the *gradient* "
+            "You return the gradient, or multiply it by `v`. That is a first derivative. The Hessian says how the *gradient* "
             "changes when `x` moves along `v`.",
-            _all_equal(answers.gradient_times_v),
+            lambda wrong: (
+                _all_equal(answers.gradient_times_v)(wrong) or _all_equal(lambda f, x, v: ad.grad(f)(x))(wrong)
+            ),
         ),
         Misconception(
             "the direction comes last",

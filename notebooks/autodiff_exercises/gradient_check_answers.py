@@ -75,6 +75,31 @@ def slope_no_step_at_zero(f: Function, x: float) -> float:
     return float((f(x + h) - f(x - h)) / (2 * h))
 
 
+def slope_backwards(f: Function, x: float) -> float:
+    """What came before minus what comes later."""
+    return -float(slope(f, x))
+
+
+def slope_without_sign(f: Function, x: float) -> float:
+    """A slope is a size."""
+    return abs(float(slope(f, x)))
+
+
+def slope_rounded(f: Function, x: float) -> float:
+    """Six digits after the point."""
+    return round(float(slope(f, x)), 6)
+
+
+def slope_as_list(f: Function, x: float) -> list[float]:
+    """A list with one number."""
+    return [float(slope(f, x))]
+
+
+def slope_by_the_lab(f: Function, x: float) -> float:
+    """Automatic differentiation."""
+    return float(ad.grad(f)(x))
+
+
 # -------------------------------------------------------------------------------------------------- gradient_is_right
 
 
@@ -133,8 +158,9 @@ def _right_along(op: Any, place: int, g: Array, x: list[Array], rng: np.random.G
 
 def checked_with(
     op: Any, *, ones: bool = False, positive: bool = False, step: float = 1e-5, points: int = 5,
-    first_input: bool = False, first_entry: bool = False, tolerance: float = 1e-4, absolute: bool = False,
-    wide: bool = True, shapes: bool = True, dtypes: bool = True, arguments: bool = True, nan_is_equal: bool = False,
+    inputs: slice = slice(None), sizes: bool = False, first_entry: bool = False, tolerance: float = 1e-4,
+    absolute: bool = False, wide: bool = True, shapes: bool = True, dtypes: bool = True, arguments: bool = True,
+    nan_is_equal: bool = False,
 ) -> bool:  # fmt: skip
     """A checker with as many mistakes as one likes; without any it is right."""
     rng = np.random.default_rng(0)
@@ -153,13 +179,14 @@ def checked_with(
             return False
         g, *x = (a.astype(np.float64) if wide else a for a in before)
         exact = op.vjp(g.copy(), *(a.copy() for a in x))
-        for place in range(1 if first_input else len(x)):
+        for place in range(len(x))[inputs]:
             for index in list(np.ndindex(x[place].shape))[: 1 if first_entry else None]:
                 u = np.zeros_like(x[place])
                 u[index] = 1.0
                 h = step * max(1.0, abs(float(x[place][index])))
                 ahead, behind = (op.forward(*x[:place], x[place] + t * u, *x[place + 1 :]) for t in (h, -h))
-                error = abs(np.sum(g * (ahead - behind)) / (2 * h) - np.sum(exact[place] * u))
+                change, product = np.sum(g * (ahead - behind)) / (2 * h), np.sum(exact[place] * u)
+                error = abs(abs(change) - abs(product) if sizes else change - product)
                 allowed = tolerance * (1.0 if absolute else np.abs(exact[place]).max())
                 if error > allowed or (not nan_is_equal and not np.isfinite(exact[place]).all()):
                     return False
@@ -193,7 +220,17 @@ def at_one_point(op: Any) -> bool:
 
 def of_the_first_input(op: Any) -> bool:
     """The gradient of x alone."""
-    return checked_with(op, first_input=True, shapes=False)
+    return checked_with(op, inputs=slice(1), shapes=False)
+
+
+def of_the_last_input(op: Any) -> bool:
+    """The gradient of the last input alone."""
+    return checked_with(op, inputs=slice(-1, None))
+
+
+def of_the_size(op: Any) -> bool:
+    """Absolute values."""
+    return checked_with(op, sizes=True)
 
 
 def of_the_first_entry(op: Any) -> bool:
@@ -285,3 +322,13 @@ def row_by_row(f: Function, x: Array, v: Array) -> Array:
     """The whole Hessian first."""
     rows = [ad.grad(lambda z, i=i: ad.grad(f)(z)[i])(x) for i in range(len(x))]
     return np.asarray(np.stack(rows) @ v)
+
+
+def as_numbers(f: Function, x: Array, v: Array) -> Any:
+    """The product as a list of numbers."""
+    return hessian_times(f, x, v).tolist()
+
+
+def by_the_labs_hvp(f: Function, x: Array, v: Array) -> Any:
+    """The lab's own."""
+    return ad.hvp(f, (x,), (v,))[0]

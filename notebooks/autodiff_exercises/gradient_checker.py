@@ -63,15 +63,21 @@ def _missing_one_of(*names: str) -> Callable[[Sequence[Wrong]], bool]:
     return lambda wrong: bool(set(names) & _missed(wrong))
 
 
-def _refusing_all_of(*names: str) -> Callable[[Sequence[Wrong]], bool]:
-    return lambda wrong: set(names) <= _alarms(wrong)
+def _refusing_one_of(*names: str) -> Callable[[Sequence[Wrong]], bool]:
+    return lambda wrong: bool(set(names) & _alarms(wrong))
 
 
 def _refusing_only(*names: str) -> Callable[[Sequence[Wrong]], bool]:
     return lambda wrong: bool(_alarms(wrong)) and _alarms(wrong) <= set(names)
 
 
-WRONG_NAMES = {one.name for one in PLANS if not one.is_right}
+def _looks_at_one_input(wrong: Sequence[Wrong]) -> bool:
+    """What is missed is wrong in one of two gradients only."""
+    return _missed(wrong) == {"transposed"} or {"second input"} <= _missed(wrong) <= {
+        "second input",
+        "broadcasting not undone",
+    }
+
 
 MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
@@ -89,16 +95,17 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "there is a gradient, so it is right",
-        "Your checker accepts every wrong op. It may look whether there is a gradient, or whether two calls give the "
-        "same; it has to compare with something that knows nothing of the rule, such as differences of `forward`.",
-        lambda wrong: _missed(wrong) == WRONG_NAMES,
+        "Your checker accepts plainly wrong numbers: a lost sign, a missing factor, a wrong product. It may look whether "
+        "there is a gradient, or pull back zeros; it has to compare with something that knows nothing of the rule, such as "
+        "differences of `forward`.",
+        _missing_all_of("sign lost", "factor missing", "transposed"),
     ),
     Misconception(
         "smaller ε is better",
         "Your checker refuses right ops. Either the step is so small that the differences are nothing but rounding, or the "
         "tolerance is tighter than differences can be. Look at the plot of section 2: where is the error of the "
         "differences smallest, and how small?",
-        _refusing_all_of("mul", "matmul"),
+        _refusing_one_of("mul", "matmul"),
     ),
     Misconception(
         "all ones is a test",
@@ -107,9 +114,14 @@ MISCONCEPTIONS = (
         _missing_all_of("upstream forgotten", "reshaped", "wrong axis"),
     ),
     Misconception(
-        "the first input speaks for all",
-        "Your checker misses an op whose first gradient is right and whose second one is not. Check every input.",
-        _missing_one_of("second input"),
+        "one input speaks for all",
+        "Your checker misses an op with two inputs, one of whose gradients is right and one is not. Check every input.",
+        _looks_at_one_input,
+    ),
+    Misconception(
+        "the size is enough",
+        "Your checker misses gradients with the wrong sign. Compare the numbers themselves, not their absolute values.",
+        _missing_all_of("sign lost", "second input"),
     ),
     Misconception(
         "one entry speaks for all",
@@ -159,7 +171,8 @@ MISCONCEPTIONS = (
     Misconception(
         "float32 is precise enough for differences",
         "Your checker refuses a right op in float32: its numbers have seven digits, and a difference of two of them "
-        "has hardly any. Compute the differences on float64 copies of the inputs.",
+        "has hardly any. Compute the differences on float64 copies of the inputs. (If you do: a step can be too large as "
+        "well.)",
         _refusing_only("float32 sine"),
     ),
     Misconception(
@@ -211,7 +224,9 @@ its arguments as they were. `planted_op(number)` gives one of the ops to try, fo
         (answers.with_all_ones, "all ones is a test"),
         (answers.accepts_everything, "there is a gradient, so it is right"),
         (answers.with_the_smallest_step, "smaller ε is better"),
-        (answers.of_the_first_input, "the first input speaks for all"),
+        (answers.of_the_first_input, "one input speaks for all"),
+        (answers.of_the_last_input, "one input speaks for all"),
+        (answers.of_the_size, "the size is enough"),
         (answers.of_the_first_entry, "one entry speaks for all"),
         (answers.at_one_point, "one point is enough"),
         (answers.whatever_the_shape, "if the numbers agree, the shape does"),

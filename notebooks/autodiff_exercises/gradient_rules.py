@@ -15,6 +15,7 @@ from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case
 from .gradient_rules_of_copies import COPIES
 from .gradient_rules_of_matrices import MATRICES
 from .vjp_laws import Pullback, equals, every, numbers
+from .withholding import DERIVATIVES
 
 LESSON = "40_gradient_rules"
 Shape = tuple[int, ...]
@@ -36,17 +37,19 @@ def _elementwise_cases(random: Random, marking: bool, arrays: int) -> Iterator[C
     """One shape for all arrays, from a single number to three axes."""
     more = random.randint(1, 2) if marking else 0
     shapes: list[tuple[str, Shape, str]] = [
-        ("one number", (), "float64"), ("a vector", (3 + more,), "float64"), ("a matrix", (2 + more, 3), "float64"),
-        ("three axes", (2, 3, 2 + more), "float64"), ("float32", (2, 3 + more), "float32"),
+        ("one number", (), "float64"), ("one number", (), "float64"), ("a vector", (3 + more,), "float64"),
+        ("a matrix", (2 + more, 3), "float64"), ("three axes", (2, 3, 2 + more), "float64"),
+        ("float32", (2, 3 + more), "float32"),
     ]  # fmt: skip
     for check, shape, dtype in shapes:
         yield case(check, ", ".join(numbers(random, *shape, dtype=dtype) for _ in range(arrays)))
+    yield case("zeros", ", ".join(numbers(random, 3 + more, zeros=place > 0) for place in range(arrays)))
 
 
 MUL = Exercise(
     lesson=LESSON,
     statement="""\
-Write `mul_vjp(g, x, y)`, the rule of the elementwise product `out = x * y`.
+Write `mul_vjp(g, x, y)`, in NumPy, the rule of the elementwise product `out = x * y`.
 
 * `g` is the gradient that arrives: `g[i]` says how much the loss grows when `out[i]` grows. `g`, `x` and `y` have one shape.
 * Return two arrays: the gradient for `x` and the gradient for `y`, in this order.
@@ -65,12 +68,15 @@ Write `mul_vjp(g, x, y)`, the rule of the elementwise product `out = x * y`.
         (answers.mul_as_one_sum, "not one gradient for each input"),
         (answers.mul_in_place, "changes its argument"),
         (answers.mul_in_float64, "any dtype will do"),
+        (answers.mul_from_the_result, "nothing is ever zero"),
+        (answers.mul_by_the_lab, "the lab does it"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
         RETURNS_NOTHING,
         STOPS_WITH_ERROR,
         laws.not_one_array_each(asks_mul, "two arrays, `(for_x, for_y)`"),
+        laws.zero_divided(asks_mul),
         laws.shape_lost(asks_mul),
         laws.dtype_lost(asks_mul),
         laws.upstream_forgotten(asks_mul),
@@ -89,6 +95,7 @@ Write `mul_vjp(g, x, y)`, the rule of the elementwise product `out = x * y`.
         ),
         laws.not_the_adjoint(),
     ),
+    withheld=DERIVATIVES,
     cases=lambda random, marking: _elementwise_cases(random, marking, arrays=3),
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_mul(*arguments)),
 )
@@ -96,8 +103,8 @@ Write `mul_vjp(g, x, y)`, the rule of the elementwise product `out = x * y`.
 EXP = Exercise(
     lesson=LESSON,
     statement="""\
-Write `exp_vjp(g, x)`, the rule of `out = np.exp(x)`, entry by entry. `g` is the gradient that arrives, shaped like `x`. Return
-one array: the gradient for `x`. Keep the dtype, and leave the arguments as they are.""",
+Write `exp_vjp(g, x)` in NumPy, the rule of `out = np.exp(x)`, entry by entry. `g` is the gradient that arrives, shaped like
+`x`. Return one array: the gradient for `x`. Keep the dtype, and leave the arguments as they are.""",
     hints=(
         "What is the derivative of e to the power x, seen as a function of x? It is one of the few that you know by heart.",
         "The local derivative is the result itself. What is missing is the gradient that arrives from above.",
@@ -119,6 +126,7 @@ one array: the gradient for `x`. Keep the dtype, and leave the arguments as they
         RETURNS_NOTHING,
         STOPS_WITH_ERROR,
         laws.not_one_array_each(asks_exp, "one array"),
+        laws.zero_divided(asks_exp),
         laws.shape_lost(asks_exp),
         laws.dtype_lost(asks_exp),
         laws.upstream_forgotten(asks_exp),
@@ -147,6 +155,7 @@ one array: the gradient for `x`. Keep the dtype, and leave the arguments as they
         ),
         laws.not_the_adjoint(),
     ),
+    withheld=DERIVATIVES,
     cases=lambda random, marking: _elementwise_cases(random, marking, arrays=2),
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_exp(*arguments)),
 )

@@ -12,7 +12,9 @@ from autodiff_lab import ops
 from . import gradient_rules_of_copies_answers as answers
 from . import vjp_laws as laws
 from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case
+from .explaining import begins_with
 from .vjp_laws import Gradients, Pullback, equals, every, numbers
+from .withholding import DERIVATIVES
 
 LESSON = "40_gradient_rules"
 Axis = int | tuple[int, ...] | None
@@ -33,7 +35,9 @@ def _unbroadcast_cases(random: Random, marking: bool) -> Iterator[Case]:
         ("a stretched axis", (n, m), (n, 1), "float64"), ("a stretched axis", (n, m), (1, m), "float64"),
         ("two new axes", (k, n, m), (m,), "float64"), ("new and stretched", (k, n, m), (n, 1), "float64"),
         ("everything", (k, n, m), (1, 1, 1), "float64"), ("nothing to do", (n, m), (n, m), "float64"),
-        ("an axis that stays 1", (n, 1, m), (1, m), "float64"), ("float32", (n, m), (1, m), "float32"),
+        ("an axis that stays 1", (n, 1, m), (1, m), "float64"), ("equal sizes", (m, m), (m,), "float64"),
+        ("equal sizes", (m, m), (m, 1), "float64"), ("equal sizes", (m, m, m), (m, m), "float64"),
+        ("float32", (n, m), (1, m), "float32"),
     ]  # fmt: skip
     for check, large, small, dtype in kinds:
         yield case(check, f"{numbers(random, *large, dtype=dtype)}, {small}")
@@ -59,8 +63,8 @@ def _takes_one_copy(found: Gradients, asked: Pullback) -> bool:
 UNBROADCAST = Exercise(
     lesson=LESSON,
     statement="""\
-Write `unbroadcast(g, shape)`. An array of shape `shape` was broadcast to the shape of `g` on the way forward. `g` is the
-gradient for the large array; return the gradient for the small one. It has exactly the shape `shape` and the dtype of `g`.
+Write `unbroadcast(g, shape)` in NumPy. An array of shape `shape` was broadcast to the shape of `g` on the way forward. `g` is
+the gradient for the large array; return the gradient for the small one. It has exactly the shape `shape` and the dtype of `g`.
 
 Broadcasting follows NumPy: shapes are compared from the right; missing axes are added in front; axes of size 1 are
 stretched.""",
@@ -81,6 +85,7 @@ stretched.""",
         (answers.unbroadcast_mean, "the mean of the copies"),
         (answers.unbroadcast_first_copy, "one copy stands for all"),
         (answers.unbroadcast_aligned_left, "a gradient may have any shape"),
+        (answers.unbroadcast_by_size, "a size tells the axis"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -116,11 +121,18 @@ stretched.""",
             "gradients differ, and all of them count.",
             every(asks_unbroadcast, _takes_one_copy),
         ),
+        Misconception(
+            "a size tells the axis",
+            "It goes wrong where several axes have the same size. Whether an axis was added does not show in its size: "
+            "shapes are compared from the right, place by place.",
+            begins_with("equal sizes"),
+        ),
         laws.shape_lost(asks_unbroadcast),
         laws.dtype_lost(asks_unbroadcast),
         STOPS_WITH_ERROR,
         laws.not_the_adjoint(),
     ),
+    withheld=(*DERIVATIVES, "ops.sum_to"),
     cases=_unbroadcast_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_unbroadcast(*arguments)),
 )
@@ -133,14 +145,19 @@ def asks_sum(g: np.ndarray, shape: Shape, axis: Axis = None, keepdims: bool = Fa
     return Pullback(lambda x: ops.sum(x, axis=axis, keepdims=keepdims), (np.zeros(shape, g.dtype),), g)
 
 
+FROM_THE_END, SEVERAL = "counted from the end", "two axes"
+
+
 def _sum_cases(random: Random, marking: bool) -> Iterator[Case]:
     n, m, k = random.sample(range(4, 8), 3) if marking else (2, 3, 4)
     kinds: list[tuple[str, Shape, Axis, bool, str]] = [
         ("everything", (m,), None, False, "float64"), ("the first axis", (n, m), 0, False, "float64"),
         ("the last axis", (n, m), 1, False, "float64"), ("the last axis", (m, m), 1, False, "float64"),
-        ("counted from the end", (n, m, k), -2, False, "float64"), ("two axes", (n, m, k), (0, 2), False, "float64"),
+        (FROM_THE_END, (n, m, k), -2, False, "float64"), (FROM_THE_END, (n, m, k), -1, False, "float64"),
+        (SEVERAL, (n, m, k), (0, 2), False, "float64"), (FROM_THE_END, (n, m, k), (0, -1), False, "float64"),
         ("keepdims", (n, m), 1, True, "float64"), ("keepdims", (n, m), None, True, "float64"),
-        ("float32", (n, m), 1, False, "float32"),
+        ("keepdims", (n, m, k), (0, 2), True, "float64"), ("float32", (n, m), 1, False, "float32"),
+        ("float32", (n, m), None, False, "float32"), ("float32", (n, m), None, True, "float32"),
     ]  # fmt: skip
     for check, shape, axis, keepdims, dtype in kinds:
         result = np.zeros(shape).sum(axis=axis, keepdims=keepdims).shape
@@ -155,7 +172,8 @@ def _axis_was_taken_out(one: Wrong) -> bool:
 def _broadcasts_as_it_is(wrong: Sequence[Wrong]) -> bool:
     stretched = every(asks_sum, equals(lambda g, x: np.broadcast_to(g, x.shape)))
     answered = [one for one in wrong if not one.failure]
-    return all(map(_axis_was_taken_out, wrong)) and bool(wrong) and (not answered or stretched(answered))
+    begins = begins_with("the last axis")(wrong) and all(map(_axis_was_taken_out, wrong))
+    return begins and (not answered or stretched(answered))
 
 
 def _has_wrong_places(found: Gradients, asked: Pullback) -> bool:
@@ -168,7 +186,7 @@ def _has_wrong_places(found: Gradients, asked: Pullback) -> bool:
 SUM = Exercise(
     lesson=LESSON,
     statement="""\
-Write `sum_vjp(g, shape, axis=None, keepdims=False)`, the rule of `out = x.sum(axis, keepdims=keepdims)`.
+Write `sum_vjp(g, shape, axis=None, keepdims=False)` in NumPy, the rule of `out = x.sum(axis, keepdims=keepdims)`.
 
 * `shape` is the shape of `x`: the numbers of `x` are not needed, so a framework does not keep them.
 * `axis` is as in NumPy: None for all axes, a number (perhaps negative), or a tuple of numbers.
@@ -190,6 +208,9 @@ Write `sum_vjp(g, shape, axis=None, keepdims=False)`, the rule of `out = x.sum(a
         (answers.sum_wrong_places, "enough copies, anywhere"),
         (answers.sum_expands_always, "an axis that was kept comes back twice"),
         (answers.sum_in_float64, "any dtype will do"),
+        (answers.sum_of_all_in_float64, "any dtype will do"),
+        (answers.sum_from_the_front, "axes are counted from the front"),
+        (answers.sum_one_axis, "one axis at a time"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -212,6 +233,18 @@ Write `sum_vjp(g, shape, axis=None, keepdims=False)`, the rule of `out = x.sum(a
             "one, whichever you summed over. On a square matrix that gives wrong numbers without an error.",
             _broadcasts_as_it_is,
         ),
+        Misconception(
+            "axes are counted from the front",
+            "It goes wrong for negative axes. They count from the end: −1 is the last one. `axis % len(shape)` is the same "
+            "axis, counted from the front; a tuple may hold negative ones, too.",
+            begins_with(FROM_THE_END),
+        ),
+        Misconception(
+            "one axis at a time",
+            "It goes wrong where `axis` is a tuple. All its axes were summed away together, and each has to come back to its "
+            "own place, which is counted in `shape`.",
+            begins_with(SEVERAL),
+        ),
         laws.upstream_forgotten(asks_sum),
         Misconception(
             "a sum shares the gradient out",
@@ -230,6 +263,7 @@ Write `sum_vjp(g, shape, axis=None, keepdims=False)`, the rule of `out = x.sum(a
         STOPS_WITH_ERROR,
         laws.not_the_adjoint(),
     ),
+    withheld=DERIVATIVES,
     cases=_sum_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_sum(*arguments)),
 )

@@ -69,6 +69,14 @@ def unbroadcast_aligned_left(g: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
 
 
+def unbroadcast_by_size(g: Array, shape: tuple[int, ...]) -> Array:
+    """Sums over the first axis whose size the small shape does not have."""
+    while g.ndim > len(shape):
+        strange = (axis for axis, size in enumerate(g.shape) if size not in shape)
+        g = g.sum(axis=next(strange, g.ndim - 1))
+    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
+
+
 # ---------------------------------------------------------------------------------------------------------------- sum
 
 
@@ -129,3 +137,19 @@ def sum_expands_always(g: Array, shape: tuple[int, ...], axis: Axis = None, keep
 def sum_in_float64(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
     """Multiplied by ones that are float64."""
     return np.asarray(np.ones(shape) * sum_vjp(g, shape, axis, keepdims))
+
+
+def sum_of_all_in_float64(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
+    """One Python number for a sum over everything."""
+    return np.full(shape, g.item()) if axis is None else sum_vjp(g, shape, axis, keepdims)
+
+
+def sum_from_the_front(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
+    """Compares the numbers of the axes with what stands in axis."""
+    axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return np.broadcast_to(g.reshape([1 if a in axes else n for a, n in enumerate(shape)]), shape)
+
+
+def sum_one_axis(g: Array, shape: tuple[int, ...], axis: Axis = None, keepdims: bool = False) -> Array:
+    """Puts back the first axis of several."""
+    return sum_vjp(g, shape, axis[0] if isinstance(axis, tuple) and not keepdims else axis, keepdims)

@@ -14,6 +14,7 @@ from . import gradient_rules_of_matrices_answers as answers
 from . import vjp_laws as laws
 from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case
 from .vjp_laws import Gradients, Pullback, equals, every, numbers
+from .withholding import DERIVATIVES
 
 LESSON = "40_gradient_rules"
 Shape = tuple[int, ...]
@@ -39,8 +40,8 @@ def _matmul_cases(random: Random, marking: bool) -> Iterator[Case]:
 MATMUL = Exercise(
     lesson=LESSON,
     statement="""\
-Write `matmul_vjp(g, x, y)`, the rule of the matrix product `out = x @ y`: `x` has shape (n, m), `y` has (m, k), `out` and `g`
-have (n, k), and n, m, k may all differ. Return two arrays: the gradient for `x` and the gradient for `y`.""",
+Write `matmul_vjp(g, x, y)` in NumPy, the rule of the matrix product `out = x @ y`: `x` has shape (n, m), `y` has (m, k), `out`
+and `g` have (n, k), and n, m, k may all differ. Return two arrays: the gradient for `x` and the gradient for `y`.""",
     hints=(
         "Write down what shape each of the two gradients must have. `g` is (n, k). Which matrix do you have to multiply it "
         "with, from which side, so that the shapes come out? On distinct sizes there is only one way with a transpose.",
@@ -98,6 +99,7 @@ have (n, k), and n, m, k may all differ. Return two arrays: the gradient for `x`
         STOPS_WITH_ERROR,
         laws.not_the_adjoint(),
     ),
+    withheld=DERIVATIVES,
     cases=_matmul_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_matmul(*arguments)),
 )
@@ -142,8 +144,8 @@ def _only_new_lines(found: Gradients, asked: Pullback) -> bool:
 TRANSPOSE = Exercise(
     lesson=LESSON,
     statement="""\
-Write `transpose_vjp(g, axes)`, the rule of `out = np.transpose(x, axes)`: axis number i of `out` is axis `axes[i]` of `x`. `g`
-is shaped like `out`. Return the gradient for `x`. All axes may have different sizes.""",
+Write `transpose_vjp(g, axes)` in NumPy, the rule of `out = np.transpose(x, axes)`: axis number i of `out` is axis `axes[i]` of
+`x`. `g` is shaped like `out`. Return the gradient for `x`. All axes may have different sizes.""",
     hints=(
         "No number changes, so no gradient changes either. But each has to go back to the place that its number came from.",
         "For a matrix, transposing again brings everything home. For three axes try it: if the first axis went to the end, "
@@ -193,6 +195,7 @@ is shaped like `out`. Return the gradient for `x`. All axes may have different s
         laws.shape_lost(asks_transpose),
         laws.not_the_adjoint(),
     ),
+    withheld=DERIVATIVES,
     cases=_transpose_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_transpose(*arguments)),
 )

@@ -32,6 +32,19 @@ def is_the_jacobian(answer: Any, f: Limited, x: Any, within: float = EXACT) -> b
     )
 
 
+def _right_but_for_the_type(answer: Any, f: Limited, x: Any) -> bool:
+    return (
+        isinstance(answer, np.ndarray)
+        and answer.dtype != x.dtype
+        and is_the_jacobian(answer.astype(x.dtype), f, x, 1e-5)
+    )
+
+
+def _values(answer: Any, f: Limited, x: Any) -> bool:
+    value = np.asarray(f.function(x))
+    return np.shape(answer) == (value.size, x.size) and bool(np.all(answer == value[:, np.newaxis]))
+
+
 def _undone(change: Callable[[Any], Any]) -> Callable[[Sequence[Wrong]], bool]:
     """Whether all wrong answers are right after a change of theirs."""
     return every(lambda answer, f, x: answer.ndim == 2 and is_the_jacobian(change(answer), f, x))
@@ -59,6 +72,11 @@ MISCONCEPTIONS = (
         lambda wrong: any(not isinstance(one.answer, np.ndarray) for one in wrong if not one.failure),
     ),
     Misconception(
+        "the value is the derivative",
+        "Your table holds the values of `f`. A pass gives two things: the value first, then the derivative.",
+        every(_values),
+    ),
+    Misconception(
         "one pass gives everything",
         "You have the derivative in one direction only: if all inputs move together, their effects arrive as one sum, and "
         "nobody can take it apart any more. Let one input move at a time.",
@@ -72,16 +90,23 @@ MISCONCEPTIONS = (
         _undone(np.transpose),
     ),
     Misconception(
+        "reshape is as good as transpose",
+        "Your shape is right, and your numbers stand at wrong places: `reshape` keeps the numbers in their order and draws new "
+        "lines between them, a transpose moves them.",
+        _undone(lambda answer: answer.reshape(answer.shape[::-1]).T),
+    ),
+    Misconception(
         "directions pile up",
         "Each of your passes still moves the inputs of the passes before it. One input at a time: take the one before "
         "back to zero.",
         _undone(lambda answer: np.diff(answer, axis=1, prepend=np.zeros_like(answer[:, :1]))),
     ),
     Misconception(
-        "every number is a double",
-        "The numbers are right, their type is not: derivatives in single precision are wanted where `f` computes in "
-        "single precision. Make your arrays with the type of what comes back from the passes.",
-        every(lambda answer, f, x: is_the_jacobian(answer.astype(x.dtype), f, x)),
+        "one type for all numbers",
+        "The numbers are right, their type is not: derivatives are wanted in single precision where `f` computes in single "
+        "precision, and in double where it computes in double. Make your arrays with the type of what comes back from the "
+        "passes.",
+        every(_right_but_for_the_type),
     ),
     Misconception(
         "it is finite differences",
@@ -128,7 +153,7 @@ Write `jacobian_by_passes(f, x)`: all partial derivatives of `f` at `x`, by forw
 * Return an array of shape `(m, n)`: entry (i, j) is how fast output i moves when input j moves.
 * One pass is `value, derivative = ad.jvp(f, (x,), (direction,))`, and it runs `f` once. `f` may run n + 1 times, no more: in
   the check it comes as `limited(f, calls=...)`, which refuses further calls.
-* Do not change `x`. Where `f` computes in single precision, so should you.""",
+* Do not change `x`. Where `f` computes in single precision, so should you. `ad.jacobian` is not to be used.""",
         hints=(
             "What does one pass give you: a row of the table, a column, or a single entry? Do one by hand, for two inputs "
             "and three outputs, and compare the shapes.",
@@ -138,7 +163,8 @@ Write `jacobian_by_passes(f, x)`: all partial derivatives of `f` at `x`, by forw
             "each direction anew, with `np.zeros_like(x)`.",
         ),
         solution=answers.jacobian_by_passes,
-        alternatives=(answers.by_unit_vectors, answers.by_sweeps, answers.by_the_labs_jacobian),
+        alternatives=(answers.by_unit_vectors, answers.by_sweeps),
+        withheld=("jacobian", "hessian"),
         wrong=(
             (answers.one_pass, "one pass gives everything"),
             (answers.one_pass_for_all_columns, "one pass gives everything"),
@@ -146,7 +172,11 @@ Write `jacobian_by_passes(f, x)`: all partial derivatives of `f` at `x`, by forw
             (answers.entry_by_entry, "a pass for every entry"),
             (answers.forward_differences, "it is finite differences"),
             (answers.directions_pile_up, "directions pile up"),
-            (answers.always_double, "every number is a double"),
+            (answers.always_double, "one type for all numbers"),
+            (answers.always_single, "one type for all numbers"),
+            (answers.values_in_the_table, "the value is the derivative"),
+            (answers.reshaped, "reshape is as good as transpose"),
+            (answers.by_the_labs_jacobian, "the lab does it"),
             (answers.direction_in_x, "changes its argument"),
         ),
         misconceptions=MISCONCEPTIONS,

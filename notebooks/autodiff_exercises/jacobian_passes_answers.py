@@ -34,11 +34,6 @@ def by_sweeps(f: Callable[..., Any], x: Any) -> Any:
     return np.stack([pull(row)[0] for row in np.eye(value.size)])
 
 
-def by_the_labs_jacobian(f: Callable[..., Any], x: Any) -> Any:
-    """The lab's own."""
-    return ad.jacobian(f)(x)
-
-
 # ------------------------------------------------------------------------------------ wrong solutions
 
 
@@ -100,3 +95,24 @@ def direction_in_x(f: Callable[..., Any], x: Any) -> Any:
         x[place] = 1.0
         columns.append(ad.jvp(f, (point,), (x,))[1])
     return np.stack(columns, axis=1)
+
+
+def always_single(f: Callable[..., Any], x: Any) -> Any:
+    """All numbers in single precision."""
+    return jacobian_by_passes(f, x).astype(np.float32)
+
+
+def values_in_the_table(f: Callable[..., Any], x: Any) -> Any:
+    """The first of the two things that a pass gives."""
+    return np.stack([ad.jvp(f, (x,), (row,))[0] for row in np.eye(x.size, dtype=x.dtype)], axis=1)
+
+
+def reshaped(f: Callable[..., Any], x: Any) -> Any:
+    """Rows for columns, and then the right shape."""
+    table = jacobian_by_passes(f, x)
+    return np.reshape(table.T, table.shape)
+
+
+def by_the_labs_jacobian(f: Callable[..., Any], x: Any) -> Any:
+    """The lab's own."""
+    return ad.jacobian(f)(x)

@@ -10,6 +10,7 @@ from typing import Any
 from . import nested_derivative_answers as answers
 from .exercise import EVERY_PATH, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case, soon
 from .explaining import EXACT, begins_with, every, is_number
+from .withholding import DERIVATIVES
 
 INSIDE = "a derivative inside of a derivative"
 
@@ -38,6 +39,18 @@ MISCONCEPTIONS = (
         "You are near, and differences come no nearer: nested inside each other they lose half of their digits each "
         "time. Let tangents travel with the values.",
         every(lambda answer, f, x: is_the_derivative(answer, f, x, within=1e-2)),
+    ),
+    Misconception(
+        "a wide step is exact",
+        "It goes wrong where `f` bends more than a parabola. Differences are exact for the lowest powers only, whatever the "
+        "step: let tangents travel with the values.",
+        begins_with("a high power"),
+    ),
+    Misconception(
+        "every tangent is mine",
+        "The inner function returns a number of the *outer* derivative, in which the inner x does not occur. For the inner "
+        "derivative it stands still: look whose number the result is before you take its tangent.",
+        begins_with("an inner function that stands still"),
     ),
     Misconception(
         "there is only one tangent",
@@ -73,10 +86,13 @@ MISCONCEPTIONS = (
 
 PROGRAMS: tuple[tuple[str, str], ...] = (  # the numbers a, b and c are drawn
     ("one derivative", "lambda x: x * x * {a} + {b} * x"),
+    ("a high power", "lambda x: [square := x * x, x * square * square * {a}][-1]"),
     ("a function that stands still", "lambda x: {a}"),
     (INSIDE, "lambda x: x * derivative(lambda y: x + y, {b})"),
     (INSIDE, "lambda x: derivative(lambda y: y + x, {b}) * x"),
     (INSIDE, "lambda x: x * derivative(lambda y: y * {a} + x, {b}) + x * {c}"),
+    (INSIDE, "lambda x: x * derivative(lambda x, outer=x: x + outer, {b})"),
+    ("an inner function that stands still", "lambda x: x * derivative(lambda y: x * {a}, {b}) + x"),
     ("an inner derivative that depends on the outer x", "lambda x: x * derivative(lambda y: x * y * y, {b})"),
     ("a second derivative", "lambda x: derivative(lambda y: y * y * y, x)"),
     (
@@ -115,7 +131,7 @@ EXERCISES = (
 Write `derivative(f, x)`: how fast `f` moves at `x`.
 
 * `f` is a function of one number. It uses `+`, `*`, plain numbers, and **your** `derivative`, which so runs inside itself; the
-  inner function may use the outer number.
+  inner function may use the outer number. The lab's own derivatives are not to be used.
 * Return a plain number (when your function runs inside itself, whatever the outer call can go on with).
 
 The touchstone is `derivative(lambda x: x * derivative(lambda y: x + y, 2.0), 3.0)`: the inner derivative is one, so the
@@ -131,12 +147,16 @@ function is x · 1. The check wants twelve digits.""",
             "or `__rmul__`. At the end: if the result has the level of this call, return its tangent, else zero.",
         ),
         solution=answers.derivative,
-        alternatives=(answers.by_the_lab, answers.by_polynomials),
+        alternatives=(answers.by_polynomials,),
+        withheld=DERIVATIVES,
         wrong=(
             (answers.confused, "there is only one tangent"),
             (answers.left_operand_decides, "the left operand decides"),
             (answers.inner_result_is_a_number, "an inner derivative is just a number"),
             (answers.nested_differences, "it is finite differences"),
+            (answers.wide_differences, "a wide step is exact"),
+            (answers.whoever_it_belongs_to, "every tangent is mine"),
+            (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=MISCONCEPTIONS,
         cases=cases,

@@ -42,11 +42,6 @@ def derivative(f, x):
     return tangent
 
 
-def by_the_lab(f: Callable[..., Any], x: Any) -> Any:
-    """The lab's own forward mode, which has a level for each running derivative."""
-    return ad.jvp(f, (x,), (1.0,))[1]
-
-
 _symbols = count()
 
 
@@ -91,6 +86,11 @@ def by_polynomials(f: Callable[..., Any], x: Any) -> Any:
 # ------------------------------------------------------------------------------------ wrong solutions
 
 
+def by_the_lab(f: Callable[..., Any], x: Any) -> Any:
+    """The lab's own forward mode, which has a level for each running derivative."""
+    return ad.jvp(f, (x,), (1.0,))[1]
+
+
 class _OneForAll(Dual):
     """A dual number that does not know whose tangent it carries."""
 
@@ -124,3 +124,20 @@ def nested_differences(f: Callable[..., Any], x: Any) -> Any:
     """Differences of differences."""
     step = 1e-4
     return (f(x + step) - f(x + -step)) * (0.5 / step)
+
+
+def wide_differences(f: Callable[..., Any], x: Any) -> Any:
+    """A step of one half: exact for parabolas."""
+    return f(x + 0.5) + -1.0 * f(x + -0.5)
+
+
+def whoever_it_belongs_to(f: Callable[..., Any], x: Any) -> Any:
+    """Takes the tangent of the result also where it is the number of another derivative."""
+    last = []
+
+    def watched(number: Any) -> Any:
+        last.append(f(number))
+        return last[-1]
+
+    derivative(watched, x)
+    return getattr(last[-1], "tangent", 0.0)

@@ -38,18 +38,17 @@ def missing(order: Sequence[Any], graph: Graph) -> set[str]:
     return set(graph) - set(order)
 
 
-def missing_behind_a_double_edge(order: Sequence[Any], graph: Graph) -> bool:
-    """Every missing node has an input twice, or waits for a node that is missing."""
-    lost = missing(order, graph)
-    return bool(lost) and all(len(set(graph[n])) < len(graph[n]) or lost & set(graph[n]) for n in lost)
+def wrong_at_a_double_edge(order: Sequence[Any], graph: Graph) -> bool:
+    """Every node that is missing, or comes too early, has an input twice, or waits for a node that is missing."""
+    lost, place = missing(order, graph), {node: number for number, node in enumerate(order)}
+    early = {n for n in place if any(place.get(source, -1) > place[n] for source in graph[n])}
+    return bool(lost | early) and all(len(set(graph[n])) < len(graph[n]) or lost & set(graph[n]) for n in lost | early)
 
 
 def from_one_place(order: Sequence[Any], graph: Graph) -> bool:
-    """The list holds an output with all that it needs, or an input with all that needs it, and nothing else."""
-    users = _users(graph)
-    from_outputs = (_reached_from(node, graph) for node in order if not users[node])
-    from_inputs = (_reached_from(node, users) for node in order if not graph[node])
-    return any(reached == set(order) for reached in (*from_outputs, *from_inputs))
+    """Nodes are missing: there are only those that one end of the list needs, or only those that need it."""
+    ends = {*order[:1], *order[-1:]} if missing(order, graph) else ()
+    return any(_reached_from(end, after) == set(order) for end in ends for after in (graph, _users(graph)))
 
 
 def _reached_from(start: str, after: Graph) -> set[str]:

@@ -57,6 +57,8 @@ def _begins_nowhere(answer: Any, graph: Graph, done: list[str]) -> bool:
     return bool(missing) and not missing & used
 
 
+LEGAL_TWICE = "a value used twice by one operation"
+
 LEGAL_MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
@@ -78,6 +80,15 @@ LEGAL_MISCONCEPTIONS = (
         every(lambda answer, graph, done: set(answer) == set(answers.forward_ready(graph, done))),
     ),
     Misconception(
+        "x * x is one edge",
+        "It goes wrong at an operation that uses one value twice, and only there. `x * x` has two edges from `x`: if you "
+        "count two before, count two off afterwards, or count each consumer once in both places.",
+        lambda wrong: (
+            all(one.case.check == LEGAL_TWICE for one in wrong[:1])
+            and all(any(len(set(i)) < len(i) for i in one.case.arguments[0].values()) for one in wrong)
+        ),
+    ),
+    Misconception(
         "legal once, legal for ever",
         "A node of `done` is in your answer. Its rule has run; if it runs again, its contributions are counted twice.",
         _some(lambda answer, graph, done: bool(set(answer) & set(done))),
@@ -92,6 +103,18 @@ LEGAL_MISCONCEPTIONS = (
         "somebody must have sent something",
         "Nodes that nobody uses are missing. They wait for nothing, so they may run at any time, also as the first ones.",
         every(_begins_nowhere),
+    ),
+    Misconception(
+        "inputs do not count",
+        "Only nodes without inputs are missing. They have no rule, but a gradient that has to be complete, so a sweep comes "
+        "to them as to all others.",
+        every(lambda answer, graph, done: not any(graph[n] for n in answers.by_consumers(graph, done) - set(answer))),
+    ),
+    Misconception(
+        "who was used stays used",
+        "Your answer holds only nodes that nobody uses at all. Consumers that are done have sent what they had to send: who "
+        "has no others waits for nothing.",
+        every(lambda answer, graph, done: not set(answer) & {source for inputs in graph.values() for source in inputs}),
     ),
     Misconception(
         "the order is unique",
@@ -109,7 +132,8 @@ def legal_cases(random: Random, large: bool) -> Iterator[Case]:
         ("two outputs", [[], [0], [0], [1, 2], [1]], 1),
         ("a diamond", [[], [0], [0], [1, 2]], 1),
         ("a skip connection", [[], [0], [1], [2], [3, 1]], 1),
-        ("a value used twice by one operation", [[], [0, 0], [1, 1]], 1),
+        (LEGAL_TWICE, [[], [0, 0], [1, 1]], 1),
+        (LEGAL_TWICE, [[], [0, 0], [0, 0]], 1),
         ("the end", [[], [0], [1, 0]], 3),
     ):
         yield _legal_case(check, shape, steps, random)
@@ -144,6 +168,13 @@ def _equals(formula: Callable[[Graph], int]) -> Callable[[Sequence[Wrong]], bool
     return every(lambda answer, graph: answer == formula(graph))
 
 
+def _equals_one_of(formula: Callable[[Graph, int], int]) -> Callable[[Sequence[Wrong]], bool]:
+    """Whether all wrong answers are what a formula says for the first node at each choice, or all what it says for the last."""
+    return lambda wrong: any(
+        every(lambda answer, graph, place=place: answer == formula(graph, place))(wrong) for place in (0, -1)
+    )
+
+
 COUNT_MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
@@ -174,6 +205,17 @@ COUNT_MISCONCEPTIONS = (
         _equals(answers.part_by_part),
     ),
     Misconception(
+        "nothing in, nothing out",
+        "A graph without nodes has one order, the empty one: there is one way to do nothing.",
+        lambda wrong: all(not one.case.arguments[0] for one in wrong),
+    ),
+    Misconception(
+        "every way offers as much",
+        "You go one way and multiply the choices along it. Which node you take decides how many choices come after it: add up "
+        "over all first nodes.",
+        _equals_one_of(answers.choices_along_one_way),
+    ),
+    Misconception(
         "two edges are two choices",
         "It goes wrong where an operation uses one value twice. Two edges lead to it, but it is one node, and as a choice it "
         "counts once.",
@@ -197,6 +239,8 @@ def count_cases(random: Random, large: bool) -> Iterator[Case]:
         ("a skip connection", [[], [], [0, 1], [2], [3, 0], [1]]),
     ):
         yield case(check, _written(shape, random)[0])
+    yield case("a graph without nodes", "{}")
+    yield case("eight nodes", _written([[], [0], [0], [], [3, 1], [3], [2], [4]], random)[0])
     for size in range(4, 8):
         for _ in range(2 if large else 1):
             shape = [random.choices(range(n), k=random.choice((0, 1, 2, 2))) if n else [] for n in range(size)]
@@ -231,6 +275,10 @@ Write `legal_next(graph, done)`: every node whose rule may run next.
             (answers.once_for_every_edge, "once for every edge"),
             (answers.never_begins, "somebody must have sent something"),
             (answers.marks_them_done, "changes its argument"),
+            (answers.operations_only, "inputs do not count"),
+            (answers.unused_only, "who was used stays used"),
+            (answers.edges_counted_off_once, "x * x is one edge"),
+            (answers.consumers_counted_off_twice, "x * x is one edge"),
         ),
         misconceptions=LEGAL_MISCONCEPTIONS,
         cases=legal_cases,
@@ -242,7 +290,8 @@ Write `legal_next(graph, done)`: every node whose rule may run next.
 Write `count_orders(graph)`: the number of topological orders.
 
 * `graph` is a dictionary as before, with at most eight nodes.
-* Return a whole number: in how many ways can all nodes be put in a row, each after all its inputs?""",
+* Return a whole number: in how many ways can all nodes be put in a row, each after all its inputs? No nodes can be put in a
+  row in one way.""",
         hints=(
             "How many orders does a chain have? How many do two nodes have that do not touch? And two chains of two?",
             "Build an order from the left. At each point some nodes are legal: those whose inputs all stand in the row. "
@@ -260,6 +309,9 @@ Write `count_orders(graph)`: the number of topological orders.
             (answers.part_by_part, "part after part"),
             (answers.choices_for_every_edge, "two edges are two choices"),
             (answers.as_text, "not a number"),
+            (answers.first_way, "every way offers as much"),
+            (answers.none_of_nothing, "nothing in, nothing out"),
+            (answers.up_to_seven, "not the number of orders"),
         ),
         misconceptions=COUNT_MISCONCEPTIONS,
         cases=count_cases,

@@ -13,6 +13,7 @@ import numpy as np
 from . import reverse_mode_answers as answers
 from .exercise import (
     CHANGED_ARGUMENTS,
+    EVERY_PATH,
     RECURSION,
     RETURNS_NOTHING,
     STOPS_WITH_ERROR,
@@ -20,6 +21,7 @@ from .exercise import (
     Exercise,
     Misconception,
     case,
+    soon,
 )
 from .explaining import begins_with, called_too_often, every, is_number
 from .limits import Limited, limited
@@ -78,12 +80,24 @@ def _lacks_a_node(answer: Any, graph: Graph, rule: Limited, output: str, seed: A
     return isinstance(answer, dict) and not _needed(graph, output) <= set(answer)
 
 
+def _has_not_arrived(answer: Any, graph: Graph, rule: Limited, output: str, seed: Any) -> bool:
+    """Some node that the output depends on has no gradient, or 0: none of the local derivatives is 0."""
+    return isinstance(answer, dict) and any(np.all(answer.get(node, 0.0) == 0.0) for node in _needed(graph, output))
+
+
+def _fails_or_has_another_dtype(answer: Any, graph: Graph, rule: Limited, output: str, seed: Any) -> bool:
+    return not isinstance(answer, dict) or any(np.asarray(g).dtype != seed.dtype for g in answer.values())
+
+
 def _starts_from_one(answer: Any, graph: Graph, rule: Limited, output: str, seed: Any) -> bool:
     return isinstance(answer, dict) and is_balanced(answer, graph, rule, output, 1.0)
 
 
 def _no_upstream(answer: Any, graph: Graph, rule: Limited, output: str, seed: Any) -> bool:
-    return _balanced(answer, graph, rule, output, seed, lambda g: 1.0)
+    def starts_from(one: Any) -> bool:
+        return _balanced(answer, graph, rule, output, seed, lambda g: one)
+
+    return starts_from(1.0) or starts_from(seed)
 
 
 def _is_one_of_the_contributions(place: int) -> Callable[..., bool]:
@@ -98,10 +112,19 @@ def _is_one_of_the_contributions(place: int) -> Callable[..., bool]:
     return lambda wrong: begins_with(TWICE)(wrong) and every(has)(wrong[:1])
 
 
+ONE, UNNEEDED = "one operation", "a part that the output does not need"
 TWICE = "a value used twice by one operation"
 SHARED = "arrays that several nodes share"
 
 MISCONCEPTIONS = (
+    Misconception(
+        "gradients are numbers",
+        "With plain numbers your function is right, with arrays it is not. A gradient may be an array of any dtype: begin "
+        "with the contribution that arrives first, not with a zero of your own, and add with `+`.",
+        lambda wrong: (
+            begins_with(SHARED)(wrong) and _fails_or_has_another_dtype(wrong[0].answer, *wrong[0].case.arguments)
+        ),
+    ),
     Misconception(
         "adding in place",
         "With plain numbers your function is right, with arrays it is not. A rule may send the same array to several nodes, "
@@ -112,17 +135,28 @@ MISCONCEPTIONS = (
     RECURSION,
     RETURNS_NOTHING,
     Misconception(
+        "every node has a rule",
+        "You call the rule too often already where there is a single operation. Nodes without inputs are not computed from "
+        "anything, so they have no rule to call; and the rule of an operation is called once.",
+        lambda wrong: begins_with(ONE)(wrong) and called_too_often(wrong[:1]),
+    ),
+    Misconception(
         "a walk for every path",
-        "Your function calls the rule of a node more than once: for every path that leads there. Paths multiply, so deep "
-        "programs never end. Wait until all contributions have arrived, add them up, and call the rule once.",
-        called_too_often,
+        "Your function goes to a node more than once: for every path that leads there. Paths multiply, so deep programs never "
+        "end. Wait until all contributions have arrived, add them up, and call the rule once.",
+        lambda wrong: called_too_often(wrong) or EVERY_PATH.explains(wrong),
     ),
     STOPS_WITH_ERROR,
+    Misconception(
+        "not a dictionary",
+        "Return a dictionary: the name of each node with its gradient.",
+        lambda wrong: not isinstance(wrong[0].answer, dict),
+    ),
     Misconception(
         "only the inputs count",
         "Gradients are missing. Return those of all nodes that the output depends on: also those in between, and the "
         "output's own.",
-        lambda wrong: any(_lacks_a_node(one.answer, *one.case.arguments) for one in wrong),
+        lambda wrong: begins_with(ONE)(wrong) and _lacks_a_node(wrong[0].answer, *wrong[0].case.arguments),
     ),
     Misconception(
         "the seed is always one",
@@ -150,15 +184,23 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "the written order will do",
-        "It goes wrong already on a chain: you run the rules in the order of the dictionary. Nobody promised that a graph is "
-        "written down in an order in which it can be computed.",
-        begins_with("a chain"),
+        "Some gradient never arrived: you came to a node before any of its consumers, as in the order of the dictionary, or "
+        "of the names. Nobody promised that a graph is written down, or named, in an order in which it can be computed.",
+        lambda wrong: (
+            not begins_with(ONE, TWICE)(wrong) and _has_not_arrived(wrong[0].answer, *wrong[0].case.arguments)
+        ),
     ),
     Misconception(
         "each node once is enough",
         "You run the rule of a node before all contributions to it have arrived, and what comes later is lost. Breadth-first "
         "and the order in which a search first meets the nodes are not enough: a node has to wait for its longest way.",
         begins_with("a skip connection", "random graphs"),
+    ),
+    Misconception(
+        "whoever uses a node will send",
+        "It goes wrong where nodes are used by something that the output does not depend on. From there nothing ever comes, "
+        "and who waits for it waits for ever. Count only the edges from nodes that the output depends on.",
+        begins_with(UNNEEDED),
     ),
     Misconception(
         "not the sum of the contributions",
@@ -172,12 +214,12 @@ MISCONCEPTIONS = (
 SHAPES: tuple[
     tuple[str, list[list[int]]], ...
 ] = (  # node 0, 1, … with the numbers of its inputs; the last is the output
-    ("one operation", [[], [], [0, 1]]),
+    (ONE, [[], [], [0, 1]]),
     (TWICE, [[], [0, 0]]),
     ("a chain", [[], [0], [1], [2]]),
     ("a skip connection", [[], [0], [1], [2, 0]]),
     ("a skip connection", [[], [0], [1], [0, 2], [3, 0, 1]]),
-    ("a part that the output does not need", [[], [0], [0, 1], [1, 0]]),
+    (UNNEEDED, [[], [0], [0, 1], [1, 0]]),
 )
 
 
@@ -192,9 +234,9 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     seed = f"np.array({[_number(random) for _ in range(4 if large else 3)]}, 'float32')"
     graph = f'{{"{z}": ["{y}", "{x}"], "{y}": ["{x}", "{x}"], "{x}": []}}'
     yield _case(SHARED, graph, "lambda node, g: [g, g]", z, seed, calls=2)
-    times = random.randint(20, 30) if large else 20
+    times = random.randint(40, 60)
     doubled = f'{{"y0": [], **{{f"y{{i + 1}}": [f"y{{i}}"] * 2 for i in range({times})}}}}'
-    yield _case("y = y + y, again and again", doubled, "lambda node, g: [g, g]", f"y{times}", "1.5", calls=times)
+    yield soon(_case("y = y + y, again and again", doubled, "lambda node, g: [g, g]", f"y{times}", "1.5", calls=times))
     depth = random.randint(6000, 7000) if large else 5000
     chain = f'{{"n0": [], **{{f"n{{i + 1}}": [f"n{{i}}"] for i in range({depth})}}}}'
     yield _case(f"{depth:,} operations deep", chain, "lambda node, g: [-g]", f"n{depth}", "1.5", calls=depth)
@@ -251,6 +293,12 @@ Write `backward(graph, rule, output, seed)`: one backward sweep.
             (answers.pre_order, "each node once is enough"),
             (answers.last_path_wins, "last path wins"),
             (answers.every_path, "a walk for every path"),
+            (answers.every_path_by_factors, "a walk for every path"),
+            (answers.waits_for_all, "whoever uses a node will send"),
+            (answers.rules_of_inputs, "every node has a rule"),
+            (answers.as_pairs, "not a dictionary"),
+            (answers.summed_as_floats, "gradients are numbers"),
+            (answers.seed_for_all, "the gradient is the local derivative"),
             (answers.recursive, "recursion"),
             (answers.as_written, "the written order will do"),
             (answers.in_place, "adding in place"),

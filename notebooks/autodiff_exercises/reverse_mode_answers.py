@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 Graph = dict[str, list[str]]  # node -> its inputs, one entry for each use
 Rule = Callable[[str, Any], list[Any]]  # a node and its gradient -> one contribution for each of its inputs
 
@@ -171,3 +173,58 @@ def seed_forgotten(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str
 def inputs_only(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
     """The gradients of the program's inputs."""
     return {node: g for node, g in backward(graph, rule, output, seed).items() if not graph[node]}
+
+
+def seed_for_all(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
+    """Every rule starts from the seed."""
+    return _swept(graph, lambda node, g: rule(node, seed), _order(graph), {output: seed})
+
+
+def every_path_by_factors(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
+    """Asks each rule once, for the local derivatives, and then multiplies them along every path."""
+    local = {
+        node: rule(node, 1.0)
+        for node in backward(graph, lambda n, g: [g for _ in graph[n]], output, 1.0)
+        if graph[node]
+    }
+    return every_path(graph, lambda node, g: [g * factor for factor in local[node]], output, seed)
+
+
+def waits_for_all(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
+    """Waits for every consumer, also for those that the output does not need."""
+    missing = {node: sum(inputs.count(node) for inputs in graph.values()) for node in graph} if len(graph) < 99 else {}
+    gradients, ready = {output: seed}, [output]
+    while ready:
+        node = ready.pop()
+        for source, contribution in zip(graph[node], rule(node, gradients[node]) if graph[node] else [], strict=True):
+            gradients[source] = gradients[source] + contribution if source in gradients else contribution
+            missing[source] = missing.get(source, 1) - 1
+            if missing[source] == 0:
+                ready.append(source)
+    return gradients
+
+
+def rules_of_inputs(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
+    """Calls a rule for nodes without inputs, too."""
+    gradients = {output: seed}
+    for node in _order(graph):
+        if node in gradients:
+            for source, contribution in zip(graph[node], rule(node, gradients[node]), strict=False):
+                gradients[source] = gradients[source] + contribution if source in gradients else contribution
+    return gradients
+
+
+def as_pairs(graph: Graph, rule: Rule, output: str, seed: Any) -> Any:
+    """A list of pairs."""
+    return list(backward(graph, rule, output, seed).items())
+
+
+def summed_as_floats(graph: Graph, rule: Rule, output: str, seed: Any) -> dict[str, Any]:
+    """Adds up Python's numbers."""
+    gradients = dict.fromkeys(graph, 0.0)
+    gradients[output] = seed
+    for node in _order(graph):
+        if np.any(gradients[node]) and graph[node]:
+            for source, contribution in zip(graph[node], rule(node, gradients[node]), strict=True):
+                gradients[source] += float(contribution)
+    return gradients

@@ -17,10 +17,12 @@ from typing import Any
 from .attempts import Attempt, Printed, attempt, file_of
 from .processes import CheckProcess, as_if_inside_a_check, inside_a_check
 from .sending import sendable
+from .withholding import withheld
 from .worker import received
 
 SECONDS = 5.0
 SERVE = "from autodiff_exercises.worker import serve; serve()"
+Job = tuple[bytes, float, list[float | None], list[str]]  # what worker.py says that it is
 GRACE = 15.0  # seconds beyond the limit in which a process starts on a crowded machine, or ends late
 
 
@@ -44,10 +46,12 @@ def run(
     cases: Sequence[tuple[Any, ...]],
     seconds: float = SECONDS,
     each: Sequence[float | None] = (),
+    names: Sequence[str] = (),
 ) -> Run:
     """Call the function once for each case, in order, within ``seconds`` for all of them together.
 
-    ``each`` gives single calls a limit of their own; a call that reaches its limit is the last one.
+    ``each`` gives single calls a limit of their own; a call that reaches its limit is the last one. ``names`` are what the lab
+    withholds from the function.
 
     >>> [one.answer for one in run(len, [([1, 2],), ([],)]).attempts]
     [2, 0]
@@ -63,8 +67,9 @@ def run(
     try:
         pickled = sendable((function, list(cases)))  # together: an argument may use the function itself
     except Exception as error:
-        return _run_here(function, cases, error)
-    return _run_there(pickled, len(cases), seconds, list(each), file_of(function))
+        with withheld(names):
+            return _run_here(function, cases, error)
+    return _run_there((pickled, seconds, list(each), list(names)), len(cases), file_of(function))
 
 
 def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], error: Exception) -> Run:
@@ -87,10 +92,10 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
     return Run(tuple(attempts), note=note, printed=printed)
 
 
-def _run_there(pickled: bytes, count: int, seconds: float, each: list[float | None], file: str) -> Run:
-    process, late = _take(), False
+def _run_there(job: Job, count: int, file: str) -> Run:
+    process, late, seconds = _take(), False, job[1]
     try:
-        written, complaint = process.communicate(pickle.dumps((pickled, seconds, each)), seconds + GRACE)
+        written, complaint = process.communicate(pickle.dumps(job), seconds + GRACE)
     except subprocess.TimeoutExpired:
         process.end()
         written, complaint = _remains(process)

@@ -185,7 +185,7 @@ MISCONCEPTIONS = (
     Misconception(
         "one name for two nodes",
         "Nodes have got lost, or edges lead to the wrong node. Each operation makes a new node, and each node needs a "
-        "name that no other one has.",
+        "name that no other one has. (What `id` gives is no such name: when an object is gone, a new one may get its number.)",
         lambda wrong: True,
     ),
 )
@@ -198,6 +198,7 @@ PROGRAMS: tuple[tuple[str, int, str], ...] = (  # what is looked at, the number 
     ("order of the operands", 2, "{1} - {0}"),
     ("a diamond", 1, "({0} + {0}) - ({0} * {0})"),
     ("a value used twice", 2, "[h := {0} * {1}, h + {0} - h][-1]"),
+    ("values that the program forgets", 2, "{0} * {1} * {1} * {0} * {1}"),
     ("the same sum computed twice", 2, "({0} + {1}) * ({0} + {1})"),
     ("an input that nobody uses", 2, "{1} + {1}"),
     ("a result that is not the last operation", 1, "[h := {0} * {0}, h + {0}, h][-1]"),
@@ -231,14 +232,14 @@ EXERCISES = (
     Exercise(
         lesson="10_computation_graph",
         statement="""\
-Write `trace(f, names)`, which records a program as `ad.record` does.
+Write `trace(f, names)`, which records a program as `ad.record` does, and without it.
 
 * `f` is a function of as many arguments as there are `names`. It uses `+`, `-` and `*`, between its arguments and what it
   computed from them. Call it on stand-ins: objects of a small class of yours.
 * Return a pair: **the graph** and **the name of the output**.
 * The graph is a dictionary with a pair `(op, inputs)` for each node. `op` is `"input"`, `"add"`, `"sub"` or `"mul"`;
   `inputs` is the list of the operands' names, the left one first.
-* Every input is a node, under the name given in `names`. All other names are yours to choose.
+* Every input is a node, under the name given in `names`: a letter. All other names are yours to choose.
 
 So `trace(lambda x: x * x, ["x"])` may return `({"x": ("input", []), "n1": ("mul", ["x", "x"])}, "n1")`.""",
         hints=(
@@ -251,17 +252,20 @@ So `trace(lambda x: x * x, ["x"])` may return `({"x": ("input", []), "n1": ("mul
             "At the end, the object that `f` returned knows the name of the output.",
         ),
         solution=answers.trace,
-        alternatives=(answers.by_parents, answers.by_the_lab),
+        alternatives=(answers.by_parents,),
+        withheld=("record", "graph_of", "listen"),
         wrong=(
             (answers.as_a_tree, "a graph is a tree"),
             (answers.along_every_path, "once for every path"),
             (answers.inputs_as_a_set, "x * x is one edge"),
             (answers.named_by_formula, "equal is the same"),
             (answers.named_by_op, "one name for two nodes"),
+            (answers.named_by_id, "one name for two nodes"),
             (answers.operands_swapped, "x − y is y − x"),
             (answers.last_is_output, "what comes last is the output"),
             (answers.only_what_is_used, "an unused input is no input"),
             (answers.computed, "not a graph"),
+            (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=MISCONCEPTIONS,
         cases=cases,

@@ -29,11 +29,14 @@ class Pullback:
 Asks = Callable[..., Pullback]  # reads the arguments of a case
 
 
-def numbers(random: Random, *shape: int, dtype: str = "float64") -> str:
-    """An array as a student can type it: quarters between −3.75 and 3.75, none of them whole, so none is 0 or 1."""
+def numbers(random: Random, *shape: int, dtype: str = "float64", zeros: bool = False) -> str:
+    """An array as a student can type it: quarters between −3.75 and 3.75, none of them whole, so none is 1, and 0 on "
+    "request."""
     values = [
         random.choice((-1, 1)) * (random.randint(0, 3) + random.choice((0.25, 0.75))) for _ in range(_size(shape))
     ]
+    if zeros:
+        values[0] = 0.0
     kind = "" if dtype == "float64" else f", dtype=np.{dtype}"
     return f"np.array({np.reshape(values, shape).tolist()}{kind})"
 
@@ -166,6 +169,16 @@ def upstream_forgotten(asks: Asks) -> Misconception:
         "Your rule gives the derivative of this one operation and drops `g`, the gradient that arrives from above. The "
         "chain rule multiplies the two. With a `g` of ones nobody would notice, which is why the checks use other numbers.",
         every(asks, forgets_upstream),
+    )
+
+
+def zero_divided(asks: Asks) -> Misconception:
+    """NaN where an input is 0."""
+    return Misconception(
+        "nothing is ever zero",
+        "Your rule divides, and where an input is 0 it gives NaN, though the operation has a derivative there. One such number "
+        "spoils every gradient behind it. Which number did you want to get rid of? Leave it out from the beginning.",
+        every(asks, lambda found, asked: not all(np.isfinite(one).all() for one in found)),
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from .attempts import Attempt, NotPlain, Printed, Tell, attempt, not_loaded
+from .withholding import withheld
 
 MEMORY = (
     2 * 2**30
@@ -27,10 +28,10 @@ CALLS_INSIDE_EACH_OTHER = 1000  # Python's usual recursion limit, whatever the n
 def serve() -> None:
     """Take one job from standard input, write frames to standard output, one for each case and each piece of print, and end.
 
-    A job is a pickled ``(work, seconds, each)``, where the work is ``(function, cases)`` pickled once more. The student's
-    code sees other standard streams, so nothing that it prints reaches the frames. A watchdog in C tells on standard error
-    where the code was after ``seconds``, or after what ``each`` says for this call, and ends the process, also when the
-    notebook is gone or the code never gives up the interpreter.
+    A job is a pickled ``(work, seconds, each, names)``, where the work is ``(function, cases)`` pickled once more,
+    and the lab withholds ``names``. The student's code sees other standard streams, so nothing that it prints reaches the
+    frames. A watchdog in C tells on standard error where the code was after ``seconds``, or after what ``each`` says for this
+    call, and ends the process, also when the notebook is gone or the code never gives up the interpreter.
     """
     jobs, answers, complaints = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -38,19 +39,20 @@ def serve() -> None:
         os.dup2(nowhere, stream)
     job = jobs.read()
     if job:
-        pickled, seconds, each = pickle.loads(job)
+        pickled, seconds, each, names = pickle.loads(job)
         faulthandler.enable(complaints)
         watch = functools.partial(faulthandler.dump_traceback_later, exit=True, file=complaints)
         watch(seconds)
         _limit_memory()
         sys.setrecursionlimit(CALLS_INSIDE_EACH_OTHER)
         sent = 0
-        for one in _attempts(pickled, _limits(seconds, each, watch), lambda printed: _write(answers, printed)):
-            frame, size = _bounded(one)
-            _write(answers, frame)
-            sent += size
-            if sent > ALL_ANSWERS:
-                break
+        with withheld(names):
+            for one in _attempts(pickled, _limits(seconds, each, watch), lambda printed: _write(answers, printed)):
+                frame, size = _bounded(one)
+                _write(answers, frame)
+                sent += size
+                if sent > ALL_ANSWERS:
+                    break
     _end()
 
 
