@@ -12,6 +12,7 @@ import psutil
 import pytest
 from autodiff_exercises import check, progress_file
 
+import autodiff_lab as ad
 from tests.notebook_cell import defined
 
 pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
@@ -74,6 +75,35 @@ def test_marking_shows_nothing_of_what_a_function_printed() -> None:
 def test_a_function_that_keeps_something_between_calls_is_told_so(source: str) -> None:
     found = check(defined(source))
     assert (found.verdict, found.misconception) == ("wrong", "remembers the last call")
+
+
+def test_an_answer_that_is_right_where_nothing_was_called_before_is_told_that_it_remembers() -> None:
+    source = f"""
+known = {{}}
+def topological_order(graph):
+    if len(graph) not in known:
+        known[len(graph)] = {SORTED}
+    return known[len(graph)]
+"""
+    found = check(defined(source))
+    assert (found.verdict, found.misconception) == ("wrong", "remembers the last call")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def slope(f, x):\n    return ad.grad(f)(x)",
+        "from autodiff_lab import jvp\ndef slope(f, x):\n    return jvp(f, (x,), (1.0,))[1]",
+        "def slope(f, x):\n    from autodiff_lab.reverse_mode import vjp\n    return vjp(f, x).pull(1.0)[0]",
+        "def slope(f, x):\n    t = ad.tensor(x, requires_grad=True)\n    f(t).backward()\n    return t.grad.item()",
+        "import threading\nlock = threading.Lock()\ndef slope(f, x):\n    with lock:\n        return ad.grad(f)(x)",
+    ],
+    ids=["by its name", "imported in the notebook", "imported inside", "of a Tensor", "where it runs in the notebook"],
+)
+def test_what_the_exercise_asks_for_is_not_left_to_the_lab(source: str) -> None:
+    found = check(defined(source, "slope"))
+    assert (found.verdict, found.misconception) == ("wrong", "the lab does it")
+    assert float(ad.grad(lambda x: x * x)(3.0)) == 6.0
 
 
 @pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(maxsize=2)"])

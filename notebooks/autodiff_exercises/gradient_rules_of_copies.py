@@ -36,7 +36,7 @@ def _unbroadcast_cases(random: Random, marking: bool) -> Iterator[Case]:
         ("two new axes", (k, n, m), (m,), "float64"), ("new and stretched", (k, n, m), (n, 1), "float64"),
         ("everything", (k, n, m), (1, 1, 1), "float64"), ("nothing to do", (n, m), (n, m), "float64"),
         ("an axis that stays 1", (n, 1, m), (1, m), "float64"), ("equal sizes", (m, m), (m,), "float64"),
-        ("equal sizes", (m, m), (m, 1), "float64"), ("equal sizes", (m, m, m), (m, m), "float64"),
+        ("equal sizes", (m, m), (m, 1), "float64"), ("equal sizes", (n, n, m), (n, 1), "float64"),
         ("float32", (n, m), (1, m), "float32"),
     ]  # fmt: skip
     for check, large, small, dtype in kinds:
@@ -52,6 +52,13 @@ def _sums_new_axes_only(found: Gradients, asked: Pullback) -> bool:
 def _is_right_but_for_the_axes(found: Gradients, asked: Pullback) -> bool:
     (x,) = asked.inputs
     return found[0].size == x.size and laws.is_adjoint((found[0].reshape(x.shape),), asked)
+
+
+def _sums_last_axes(found: Gradients, asked: Pullback) -> bool:
+    (x,) = asked.inputs
+    stretched = tuple(axis for axis, size in enumerate(x.shape) if size == 1)
+    expected = asked.g.sum(axis=tuple(range(x.ndim, asked.g.ndim))).sum(axis=stretched, keepdims=True)
+    return found[0].shape == expected.shape and np.allclose(found[0], expected)
 
 
 def _takes_one_copy(found: Gradients, asked: Pullback) -> bool:
@@ -84,7 +91,8 @@ stretched.""",
         (answers.unbroadcast_drops_axes, "a summed axis is gone"),
         (answers.unbroadcast_mean, "the mean of the copies"),
         (answers.unbroadcast_first_copy, "one copy stands for all"),
-        (answers.unbroadcast_aligned_left, "a gradient may have any shape"),
+        (answers.unbroadcast_aligned_left, "shapes are compared from the left"),
+        (answers.unbroadcast_once, "a gradient may have any shape"),
         (answers.unbroadcast_by_size, "a size tells the axis"),
     ),
     misconceptions=(
@@ -120,6 +128,12 @@ stretched.""",
             "You take the gradient of one copy. The copies have equal values, but each is used at another place, so their "
             "gradients differ, and all of them count.",
             every(asks_unbroadcast, _takes_one_copy),
+        ),
+        Misconception(
+            "shapes are compared from the left",
+            "You keep the first axes and sum over the last ones. NumPy compares shapes from the right, so axes are added in "
+            "front. Where all sizes are equal only the numbers show it.",
+            every(asks_unbroadcast, _sums_last_axes),
         ),
         Misconception(
             "a size tells the axis",

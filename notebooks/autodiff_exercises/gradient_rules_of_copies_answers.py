@@ -69,11 +69,17 @@ def unbroadcast_aligned_left(g: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
 
 
+def unbroadcast_once(g: Array, shape: tuple[int, ...]) -> Array:
+    """One new axis at most."""
+    g = g.sum(axis=0) if g.ndim > len(shape) else g
+    return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
+
+
 def unbroadcast_by_size(g: Array, shape: tuple[int, ...]) -> Array:
     """Sums over the first axis whose size the small shape does not have."""
     while g.ndim > len(shape):
         strange = (axis for axis, size in enumerate(g.shape) if size not in shape)
-        g = g.sum(axis=next(strange, g.ndim - 1))
+        g = g.sum(axis=next(strange, 0))
     return np.asarray(g.sum(axis=tuple(axis for axis, size in enumerate(shape) if size == 1), keepdims=True))
 
 

@@ -130,6 +130,7 @@ def legal_cases(random: Random, large: bool) -> Iterator[Case]:
     for check, shape, steps in (
         ("the beginning", [[], [0], [1]], 0),
         ("two outputs", [[], [0], [0], [1, 2], [1]], 1),
+        ("an input of the program", [[], [0], [0]], 2),
         ("a diamond", [[], [0], [0], [1, 2]], 1),
         ("a skip connection", [[], [0], [1], [2], [3, 1]], 1),
         (LEGAL_TWICE, [[], [0, 0], [1, 1]], 1),
@@ -181,6 +182,11 @@ COUNT_MISCONCEPTIONS = (
     STOPS_WITH_ERROR,
     Misconception(
         "not a number", "Return the number of orders, as a whole number.", lambda wrong: not _is_whole(wrong[0].answer)
+    ),
+    Misconception(
+        "few nodes are enough",
+        "Graphs with up to seven nodes come out right, and those with eight do not. Is there a limit somewhere?",
+        lambda wrong: all(len(one.case.arguments[0]) == 8 for one in wrong),
     ),
     Misconception(
         "the order is unique",
@@ -311,7 +317,7 @@ Write `count_orders(graph)`: the number of topological orders.
             (answers.as_text, "not a number"),
             (answers.first_way, "every way offers as much"),
             (answers.none_of_nothing, "nothing in, nothing out"),
-            (answers.up_to_seven, "not the number of orders"),
+            (answers.up_to_seven, "few nodes are enough"),
         ),
         misconceptions=COUNT_MISCONCEPTIONS,
         cases=count_cases,

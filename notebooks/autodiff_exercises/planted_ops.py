@@ -99,8 +99,8 @@ def square_factors(rng: np.random.Generator, sizes: tuple[int, ...], seed: int) 
 
 
 def matrix_and_row(rng: np.random.Generator, sizes: tuple[int, ...], seed: int) -> Arrays:
-    """A matrix, and a vector that is broadcast to it."""
-    return _normal(rng, *sizes[:2]), _normal(rng, sizes[1])
+    """A matrix, and a matrix of one row that is stretched to it."""
+    return _normal(rng, *sizes[:2]), _normal(rng, 1, sizes[1])
 
 
 def narrow(rng: np.random.Generator, sizes: tuple[int, ...], seed: int) -> Arrays:
@@ -198,7 +198,7 @@ PLACES, MANNERS = "entries and points", "dtypes and arguments"
 PLANS: tuple[Plan, ...] = (
     # five right ones
     Plan("relu", "", matrix, lambda x: np.maximum(x, 0), lambda g, x: g * (x > 0)),
-    Plan("mul", "", matrix_and_row, lambda x, y: x * y, lambda g, x, y: (g * y, (g * x).sum(axis=0))),
+    Plan("mul", "", matrix_and_row, lambda x, y: x * y, lambda g, x, y: (g * y, (g * x).sum(axis=0, keepdims=True))),
     Plan("matmul", "", factors, lambda x, y: x @ y, lambda g, x, y: (g @ y.T, x.T @ g)),
     Plan("float32 sine", "", narrow, np.sin, lambda g, x: g * np.cos(x)),
     Plan("large squares", "", large, lambda x: 1e6 * x**2, lambda g, x: 2e6 * g * x),
