@@ -47,6 +47,7 @@ WRONG = [
     ("sum_vjp", "return np.full(shape, g.sum(), g.dtype)", None),
     ("sum_vjp", "return np.zeros(shape, g.dtype)", None),
     ("sum_vjp", "return np.broadcast_to(np.expand_dims(g, axis or 0), shape)", None),
+    ("sum_vjp", "return np.full(shape, g.item()) if axis is None else np.zeros(shape, g.dtype)", None),
     ("matmul_vjp", "return g @ y.T, (g.T @ x).T / 2", "not the transpose of forward mode"),
     ("matmul_vjp", "return (g @ y.T).astype(float), (x.T @ g).astype(float)", "any dtype will do"),
     ("matmul_vjp", "return g.T @ y, x @ g.T", None),
@@ -56,14 +57,32 @@ WRONG = [
     ("slope", "return (f(x + 1e-8) - f(x)) / 1e-8", "one side is enough"),
     ("slope", "return -(f(x + 1e-5) - f(x - 1e-5)) / 2e-5", None),
     ("slope", "return float('nan')", None),
+    ("slope", "h = 1e-5 * max(1, abs(x))\nreturn (f(x + h) - f(x - h)) / (2 * h)", "one step fits all"),
+    ("slope", "h = 1e-5 * (abs(x) or 1)\nreturn [(f(x + h) - f(x - h)) / (2 * h)]", "not a number"),
     ("gradient_is_right", "return False", "smaller ε is better"),
     ("gradient_is_right", "return True", "there is a gradient, so it is right"),
     ("gradient_is_right", "return 1", "anything is a verdict"),
     ("gradient_is_right", "return bool(np.all(op.vjp(op.forward(*op.inputs()), *op.inputs())[0] == 0))", None),
     ("hessian_times", "return x", None),
     ("hessian_times", "return np.zeros_like(x)", "not the Hessian"),
+    ("hessian_times", "return ad.grad(f)(x)", "one derivative is enough"),
+    ("hessian_times", "return ad.grad(f)(x + v) - ad.grad(f)(x)", "not the Hessian"),
     ("hessian_times", "return 2 * ad.jvp(ad.grad(f), (x,), (v,))[1]", "not the Hessian"),
     ("hessian_times", "return ad.grad(lambda z: ops.sum(ad.grad(f)(z).detach() * v))(x)", None),
+]
+
+WRONG += [
+    (name, body, "the lab does it")
+    for name, body in (
+        ("mul_vjp", "return ad.vjp(ops.mul, x, y)[1](g)"),
+        ("mul_vjp", "return ad.registry['mul'].vjp_rule('x')(g, y), ad.registry['mul'].vjp_rule('y')(g, x)"),
+        ("exp_vjp", "return ad.jvp(ops.exp, (x,), (g,))[1]"),
+        ("unbroadcast", "return ops.sum_to(g, shape=shape)"),
+        ("sum_vjp", "return ad.vjp(lambda x: ops.sum(x, axis=axis), np.zeros(shape, g.dtype))[1](g)[0]"),
+        ("matmul_vjp", "return ad.grad(lambda a, b: ops.sum(a @ b * g), (0, 1))(x, y)"),
+        ("slope", "return ad.grad(f)(x)"),
+        ("hessian_times", "return ad.hvp(f, (x,), (v,))[0]"),
+    )
 ]
 
 if sys.platform == "linux":  # where a check limits memory
@@ -71,13 +90,14 @@ if sys.platform == "linux":  # where a check limits memory
 
 RIGHT = [
     ("mul_vjp", "return [np.multiply(y, g), np.multiply(x, g)]"),
-    ("mul_vjp", "return ad.vjp(ops.mul, x, y)[1](g)"),
     ("exp_vjp", "return ops.mul(g, ops.exp(x))"),
-    ("unbroadcast", "return ops.sum_to(g, shape=shape)"),
-    ("sum_vjp", "return ad.vjp(lambda x: ops.sum(x, axis=axis, keepdims=keepdims), np.zeros(shape, g.dtype))[1](g)[0]"),
     ("matmul_vjp", "return np.tensordot(g, y, (1, 1)), np.tensordot(x, g, (0, 0))"),
+    ("exp_vjp", "return g + g * np.expm1(x)"),
+    ("matmul_vjp", "return (g[:, None, :] * y[None]).sum(-1), (x[:, :, None] * g[:, None, :]).sum(0)"),
+    ("slope", "h = np.finfo(float).eps ** (1 / 3) * (abs(x) or 1)\nreturn np.array((f(x + h) - f(x - h)) / (2 * h))"),
+    ("slope", "h = -1e-5 * (x or 1)\nreturn (f(x + h) - f(x - h)) / (2 * h)"),
+    ("hessian_times", "return ad.vjp(ad.grad(f), x)[1](v)[0]"),
     ("transpose_vjp", "return np.transpose(g, [axes.index(axis) for axis in range(g.ndim)])"),
-    ("hessian_times", "return ad.hvp(f, (x,), (v,))[0]"),
 ]
 
 

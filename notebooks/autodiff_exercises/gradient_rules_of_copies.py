@@ -133,7 +133,7 @@ stretched.""",
             "shapes are compared from the left",
             "You keep the first axes and sum over the last ones. NumPy compares shapes from the right, so axes are added in "
             "front. Where all sizes are equal only the numbers show it.",
-            every(asks_unbroadcast, _sums_last_axes),
+            lambda wrong: not begins_with("equal sizes")(wrong) and every(asks_unbroadcast, _sums_last_axes)(wrong),
         ),
         Misconception(
             "a size tells the axis",
