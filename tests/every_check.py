@@ -42,6 +42,7 @@ def steps(fast: bool) -> list[Step]:
     scripts = str(Path(sys.executable).parent)
     node, npm = shutil.which("node"), shutil.which("npm")
     no_node = "" if node and npm else "Node.js is not installed"
+    chosen = "not slow and not browser and not gpu" if fast else "not alone"
     tests = [str(path) for path in sorted((ROOT / "tests" / "js").glob("*.test.js"))]
     found = [
         Step("format", (*module, "ruff", "format", "--check", ".")),
@@ -54,8 +55,10 @@ def steps(fast: bool) -> list[Step]:
     found += [
         Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
         Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
-        Step("tests", (*module, "pytest", *(("-m", "not slow and not browser and not gpu") if fast else ()))),
+        Step("tests side by side", (*module, "pytest", "-n", str(os.cpu_count() or 1), "-m", chosen)),
     ]
+    if not fast:
+        found.append(Step("tests alone", (*module, "pytest", "-m", "alone")))
     return found
 
 

@@ -55,15 +55,21 @@ def test_the_summary_names_each_check_its_seconds_and_its_verdict() -> None:
 
 def test_fast_leaves_out_the_tests_that_take_long_and_nothing_else() -> None:
     everything, fast = (steps(fast=flag) for flag in (False, True))
-    assert [step.name for step in everything] == [step.name for step in fast]
-    assert [a.name for a, b in zip(everything, fast, strict=True) if a.command != b.command] == ["tests"]
+    names = [[step.name for step in chosen] for chosen in (everything, fast)]
+    assert names[0] == [*names[1], "tests alone"]
+    assert [a.name for a, b in zip(everything, fast, strict=False) if a.command != b.command] == ["tests side by side"]
+
+
+def test_every_test_is_either_run_side_by_side_or_alone() -> None:
+    chosen = {step.name: step.command[-1] for step in steps(fast=False) if step.name.startswith("tests")}
+    assert chosen == {"tests side by side": "not alone", "tests alone": "alone"}
 
 
 def test_without_node_the_player_is_not_checked_and_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
     reasons = {step.name: step.missing for step in steps(fast=False)}
     assert reasons["player"] == reasons["player's types"] == "Node.js is not installed"
-    assert not reasons["tests"]
+    assert not reasons["tests side by side"]
 
 
 def test_what_is_older_than_its_source_is_made_again(tmp_path: Path) -> None:

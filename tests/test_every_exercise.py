@@ -24,7 +24,7 @@ every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXE
 every_seed = pytest.mark.parametrize(
     "seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[1:])]
 )
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
 
 
 def verdict(exercise: Exercise, function: Callable[..., Any], seed: int) -> Outcome:

@@ -20,6 +20,8 @@ import pytest
 
 import lab
 
+pytestmark = pytest.mark.alone
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 

@@ -25,6 +25,8 @@ from autodiff_lab import events, ops, schedule
 from autodiff_lab.layers import TransformerBlock
 from autodiff_lab.schedule import POLICIES, DeadlockError, PolicyError, ScheduleError, Task, Tasks, Timeline, run
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:

@@ -10,6 +10,8 @@ import pytest
 import autodiff_lab as ad
 from autodiff_lab import events, ops, schedule
 
+pytestmark = pytest.mark.alone
+
 
 def branches(x: Any, weights: list[Any]) -> Any:
     results = [ops.tanh(ops.matmul(ops.tanh(ops.matmul(x, weight)), weight)) for weight in weights]
