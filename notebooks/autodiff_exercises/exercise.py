@@ -135,6 +135,7 @@ class Exercise:
     seconds: float = 5.0
     withheld: tuple[str, ...] = ()  # names of the lab that an answer may not use
     tally: Callable[[Sequence[tuple[Case, bool]]], str] = lambda results: ""  # a note on which cases were right
+    broken: Callable[..., Any] | None = None  # what the student is given to repair, with the solution's first lines
 
     @property
     def name(self) -> str:
@@ -165,29 +166,33 @@ class Exercise:
 
     @property
     def starter(self) -> str:
-        """The solution's first lines with its body taken out: what the student begins with."""
-        head, _body = self._source()
-        return f'{head}\n    raise NotImplementedError("write {self.name} here")'
+        """The solution's first lines with its body taken out, or with what is to be repaired: what the student begins with."""
+        head, _body = _source(self.solution)
+        if self.broken is None:
+            return f'{head}\n    raise NotImplementedError("write {self.name} here")'
+        stop = f'    raise NotImplementedError("take this line out, and repair {self.name}")'
+        return "\n".join((head, stop, _source(self.broken)[1]))
 
     @property
     def solved(self) -> str:
         """The solution's source."""
-        return "\n".join(self._source())
+        return "\n".join(_source(self.solution))
 
     @property
     def solved_between_marks(self) -> str:
         """The solution's source with the marks that nbgrader takes it out by."""
-        head, body = self._source()
+        head, body = _source(self.solution)
         return "\n".join((head, BEGIN, body, END))
 
-    def _source(self) -> tuple[str, str]:
-        """Signature with docstring, and body."""
-        source = textwrap.dedent(inspect.getsource(self.solution)).rstrip()
-        function = ast.parse(source).body[0]
-        assert isinstance(function, ast.FunctionDef)
-        start = function.body[1].lineno - 1  # the first statement after the docstring
-        lines = source.splitlines()
-        return "\n".join(lines[:start]), "\n".join(lines[start:])
+
+def _source(function: Callable[..., Any]) -> tuple[str, str]:
+    """Signature with docstring, and body."""
+    source = textwrap.dedent(inspect.getsource(function)).rstrip()
+    definition = ast.parse(source).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    start = definition.body[1].lineno - 1  # the first statement after the docstring
+    lines = source.splitlines()
+    return "\n".join(lines[:start]), "\n".join(lines[start:])
 
 
 # ------------------------------------------------------------------------- misconceptions that any function can show

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import (
+    clinic,
     computation_graph,
     dual_numbers,
     gradient_check,
@@ -36,6 +37,7 @@ LESSONS = (
     op_interfaces,
     op_rules,
     op_kernels,
+    clinic,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
 
