@@ -37,7 +37,7 @@ KERNEL = {
 
 def sources() -> list[Path]:
     """The source of every lesson, in the order in which they are taught."""
-    return sorted(SOURCES.glob("[0-9][0-9]_*.py"))
+    return sorted(SOURCES.glob("[0-9]*_*.py"), key=lambda path: int(path.stem.split("_")[0]))
 
 
 def built(source: Path, edition: Edition) -> str:
