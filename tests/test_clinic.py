@@ -141,6 +141,11 @@ def test_no_smaller_input_shows_the_bug(name: str) -> None:
         ("catches_descend", "return False", "one step shows everything"),
         ("catches_choose_kernel", "return f({('any', None): 1}, 'cpu', 'x') == 1", "a test that fails is a good test"),
         ("backward_order", "return sorted(f)", "somebody who uses it is enough"),
+        (
+            "sweep",
+            "from autodiff_exercises.clinic import healthy\n    return healthy('sweep')(f)",
+            "stops with an error",
+        ),
     ],
 )
 def test_a_wrong_answer_that_nobody_foresaw_is_refused_with_its_misconception(
@@ -148,6 +153,13 @@ def test_a_wrong_answer_that_nobody_foresaw_is_refused_with_its_misconception(
 ) -> None:
     found = examine(EXERCISES[name], defined(f"def {name}(f):\n    {source}", name), 0)
     assert (found.verdict, found.misconception) == ("wrong", belief)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_progress")
+def test_a_repair_is_not_left_to_the_lab() -> None:
+    source = "import autodiff_lab as ad\ndef div_vjp(g, x, y):\n    return ad.vjp(lambda x, y: x / y, x, y).pull(g)"
+    assert examine(EXERCISES["div_vjp"], defined(source, "div_vjp"), 0).misconception == "the lab does it"
 
 
 def test_sizes_count_numbers_and_names() -> None:

@@ -189,6 +189,7 @@ def repair_exercise(patient: Patient, lesson: str) -> Exercise:
         misconceptions=(still_sick, *patient.misconceptions),
         cases=patient.cases,
         accepts=patient.accepts,
+        withheld=patient.withheld,
         broken=patient.sick,
     )
 

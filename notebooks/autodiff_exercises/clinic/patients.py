@@ -62,6 +62,7 @@ class Patient:
     size: Callable[..., int] = size_of
     unit: str = "numbers"
     is_rounded: bool = True  # healthy ones may differ in the last digit
+    withheld: tuple[str, ...] = ()  # names of the lab that a repair may not use
     can_grow: bool = True  # there are arguments that are larger than need be
 
     @property

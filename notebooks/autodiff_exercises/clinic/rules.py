@@ -19,6 +19,7 @@ from ..exercise import (
     case,
 )
 from ..vjp_laws import Pullback, numbers
+from ..withholding import DERIVATIVES
 from . import bugs as sick
 from . import repairs as repaired
 from . import rules_answers as answers
@@ -144,6 +145,7 @@ should be.""",
     ),
     cases=_div_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_div(*arguments)),
+    withheld=DERIVATIVES,
 )
 
 MSE = Patient(
@@ -204,6 +206,7 @@ others need, and with another one for each batch size.""",
     ),
     cases=_mse_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_mse(*arguments)),
+    withheld=DERIVATIVES,
 )
 
 SIGMOID = Patient(
@@ -273,6 +276,7 @@ gradient of `sum(sigmoid(x))`, passes.""",
     ),
     cases=_sigmoid_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_sigmoid(*arguments)),
+    withheld=DERIVATIVES,
 )
 
 SCALE_ROWS = Patient(
@@ -342,6 +346,7 @@ square matrices, and never saw an error.""",
     ),
     cases=_scale_rows_cases,
     accepts=lambda answer, *arguments: laws.is_pullback(answer, asks_scale_rows(*arguments)),
+    withheld=DERIVATIVES,
 )
 
 
