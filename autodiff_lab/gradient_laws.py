@@ -19,7 +19,9 @@ from .sample_grids import outcome
 from .trees import flatten
 
 
-def _has_no(kind: str) -> Callable[[Op], str]:
+def has_no(kind: str) -> Callable[[Op], str]:
+    """Why an op has no gradient rule of a kind, ``vjp`` or ``jvp``; "" where it has one."""
+
     def reason(op: Op) -> str:
         if not op.is_differentiable:
             return "no gradient: the op is registered with differentiable=False"
@@ -33,7 +35,7 @@ def _has_no(kind: str) -> Callable[[Op], str]:
 SOUND = ("schema", "arguments unchanged", "determinism", "kernels agree", "shape rule")
 
 
-def _floating(calls: Sequence[OpCall]) -> list[OpCall]:
+def floating(calls: Sequence[OpCall]) -> list[OpCall]:
     """The calls through which a gradient flows."""
     return [call for call in calls if call.moving and kind_of_result(call) == "f"]
 
@@ -45,17 +47,17 @@ def kind_of_result(call: OpCall) -> str:
 
 
 def _with_jvp(calls: Sequence[OpCall]) -> list[OpCall]:
-    return [call for call in _floating(calls) if call.has_rules("jvp")]
+    return [call for call in floating(calls) if call.has_rules("jvp")]
 
 
-@law("gradient shapes", _floating, _has_no("vjp"), SOUND)
+@law("gradient shapes", floating, has_no("vjp"), SOUND)
 def gradients_have_shape_and_dtype_of_their_operand(call: OpCall) -> str | None:
     """Each contribution has the shape and the dtype of the operand that it is for."""
     found = call.misfit()
     return None if found is None else found[1]
 
 
-@law("rules need no numbers", _floating, _has_no("vjp"), (*SOUND, "gradient shapes"))
+@law("rules need no numbers", floating, has_no("vjp"), (*SOUND, "gradient shapes"))
 def rules_run_on_symbols_and_hold_for_other_numbers(call: OpCall) -> str | None:
     """The joint graph is recorded on symbols, and gives the right gradient for other numbers of the same shape."""
     places = tuple(range(len(call.moving)))
@@ -79,7 +81,7 @@ def rules_run_on_symbols_and_hold_for_other_numbers(call: OpCall) -> str | None:
     return None
 
 
-@law("JVP rule", _with_jvp, _has_no("jvp"), SOUND)
+@law("JVP rule", _with_jvp, has_no("jvp"), SOUND)
 def jvp_agrees_with_differences(call: OpCall) -> str | None:
     """Each number that comes out of the JVP rules is a central difference."""
     checked = call.checked()
@@ -114,7 +116,7 @@ def _pulled_by_columns(
     ]
 
 
-@law("VJP rule", _floating, _has_no("vjp"), (*SOUND, "gradient shapes"))
+@law("VJP rule", floating, has_no("vjp"), (*SOUND, "gradient shapes"))
 def vjp_agrees_with_differences(call: OpCall) -> str | None:
     """Each number that comes out of the VJP rules is a central difference, for random cotangents."""
     return call.complaint(call.judged())
@@ -123,7 +125,7 @@ def vjp_agrees_with_differences(call: OpCall) -> str | None:
 @law(
     "adjoint",
     _with_jvp,
-    lambda op: _has_no("vjp")(op) or _has_no("jvp")(op),
+    lambda op: has_no("vjp")(op) or has_no("jvp")(op),
     (*SOUND, "gradient shapes", "JVP rule", "VJP rule"),
 )
 def vjp_is_the_adjoint_of_jvp(call: OpCall) -> str | None:
@@ -149,7 +151,7 @@ def vjp_is_the_adjoint_of_jvp(call: OpCall) -> str | None:
     return None
 
 
-@law("second derivatives", _floating, _has_no("vjp"), (*SOUND, "gradient shapes", "VJP rule"))
+@law("second derivatives", floating, has_no("vjp"), (*SOUND, "gradient shapes", "VJP rule"))
 def gradients_differentiate_again(call: OpCall) -> str | None:
     """The gradient of the gradient agrees with differences too."""
     return call.complaint(call.judged(order=2, entries=3))

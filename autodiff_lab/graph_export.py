@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -96,6 +95,8 @@ def to_json(graph: Graph) -> str:
         TypeError: an attribute or a constant has a type that the format does not know.
         ValueError: an op was defined anew since the graph was recorded, so that its name means another op.
     """
+    import json  # here, because importing it costs 1 ms
+
     content = {
         "format": FORMAT, "version": VERSION, "name": graph.name, "inputs": list(graph.inputs),
         "outputs": list(graph.outputs), "structure": _structure_to_json(graph.structure),
@@ -199,6 +200,8 @@ def from_json(cls: type[Graph], text: str) -> Graph:
     Raises:
         GraphFormatError: the text is not such a graph, names an op that is not registered, or contradicts itself.
     """
+    import json
+
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

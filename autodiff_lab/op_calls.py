@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import backend
 from .checked_functions import CheckedFunction
 from .checks import judged
 from .operators import Op
@@ -63,6 +64,13 @@ class OpCall:
         """The operands, arrays in memory of their own and laid out as they were."""
         return [_copied(operand) if isinstance(operand, np.ndarray) else operand for operand in self.operands]
 
+    def moved(self, device: str) -> list[Any]:
+        """The operands, arrays copied to a device; on ``cpu`` laid out as they were."""
+        operands = self.fresh()
+        if device != "cpu":
+            operands = [backend.asarray(o, device=device) if isinstance(o, np.ndarray) else o for o in operands]
+        return operands
+
     def run(self, operands: Sequence[Any] | None = None) -> Any:
         """The result: an array where the operands are arrays."""
         return self.op.apply(self.fresh() if operands is None else operands, self.given)
@@ -93,8 +101,11 @@ class OpCall:
 
     def has_rules(self, kind: str) -> bool:
         """Whether every operand that moves has a gradient rule of this kind, ``vjp`` or ``jvp``."""
-        rules = self.op.vjp_rules if kind == "vjp" else self.op.jvp_rules
-        return all(self._input(place) in rules for place in self.moving)
+        return all(self.has_rule(place, kind) for place in self.moving)
+
+    def has_rule(self, place: int, kind: str) -> bool:
+        """Whether an operand has a gradient rule of this kind."""
+        return self._input(place) in (self.op.vjp_rules if kind == "vjp" else self.op.jvp_rules)
 
     def checked(self) -> CheckedFunction:
         """The op as a function of what moves, with its inputs called as the op calls them."""

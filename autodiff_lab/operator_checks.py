@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import gradient_laws  # noqa: F401  (importing it registers its laws)
+from . import device_laws, gradient_laws  # noqa: F401  (importing them registers their laws)
 from .families import Family
 from .op_calls import OpCall
 from .operator_laws import LAWS, Law
@@ -27,8 +27,8 @@ def opcheck(op: Any, samples: Iterable[Any] | None = None) -> OpcheckReport:
 
     The tests: ``schema``, ``arguments unchanged``, ``memory`` (undeclared sharing), ``determinism``, ``kernels agree``,
     ``shape rule`` and ``dtype rule`` against the kernel over a grid of shapes and dtypes, ``gradient shapes``,
-    ``rules need no numbers`` (symbols), ``JVP rule`` and ``VJP rule`` against differences, ``adjoint``, and
-    ``second derivatives``. Kinks and points where differences are too coarse raise no alarm.
+    ``rules need no numbers`` (symbols), ``JVP rule`` and ``VJP rule`` against differences, ``adjoint``, ``second derivatives``,
+    and ``kernel on a device`` and ``rules on a device``, a simulated one as strict as a GPU. Kinks and points where differences are too coarse raise no alarm.
 
     Args:
         op: an op or the function that users call: ``ops.mul``.
@@ -139,9 +139,8 @@ def _tested(law: Law, op: Op, samples: Sequence[OpCall], failed: set[str]) -> Op
         return OpTest(law.name, "not applicable", f"says nothing before {waiting[0]} passes")
     calls = sorted(law.calls(samples), key=lambda call: call.size)
     if not calls:
-        return OpTest(
-            law.name, "not applicable", "no sample that it applies to: a gradient needs floating operands and result"
-        )
+        needed = "a gradient needs floating operands and result, a kernel its dtype, a device an array"
+        return OpTest(law.name, "not applicable", f"no sample that it applies to: {needed}")
     for call in calls:
         complaint = _complaint(law, call)
         if complaint is not None:
