@@ -28,7 +28,8 @@ def opcheck(op: Any, samples: Iterable[Any] | None = None) -> OpcheckReport:
     The tests: ``schema``, ``arguments unchanged``, ``memory`` (undeclared sharing), ``determinism``, ``kernels agree``,
     ``shape rule`` and ``dtype rule`` against the kernel over a grid of shapes and dtypes, ``gradient shapes``,
     ``rules need no numbers`` (symbols), ``JVP rule`` and ``VJP rule`` against differences, ``adjoint``, ``second derivatives``,
-    and ``kernel on a device`` and ``rules on a device``, a simulated one as strict as a GPU. Kinks and points where differences are too coarse raise no alarm.
+    and ``kernel on a device`` and ``rules on a device``, a simulated one that is as strict as a GPU. Kinks and points where
+    differences are too coarse raise no alarm.
 
     Args:
         op: an op or the function that users call: ``ops.mul``.

@@ -242,17 +242,21 @@ def shape_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
 
 @law("dtype rule", dtype_grid, needs=["schema"])
 def dtype_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
-    """Dtype rule and kernel agree on the dtype, wherever the kernel runs."""
+    """Dtype rule and kernel agree on the dtype, and on what they refuse."""
     found = outcome(call)
-    if not isinstance(found, np.ndarray):
-        return None
     dtypes = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in call.operands]
     rule = call.op.operand_rule_name("dtype")
     seen = " and ".join(str(d) if isinstance(d, np.dtype) else f"a Python {type(d).__name__}" for d in dtypes)
     try:
         said = call.op.infer_dtype(dtypes, call.attributes)
     except TypeError as error:
-        return f"{rule} refuses {seen} ({error}), but the kernel gives {found.dtype}: both must refuse, or neither"
+        if isinstance(found, np.ndarray):
+            return f"{rule} refuses {seen} ({error}), but the kernel gives {found.dtype}: both must refuse, or neither"
+        return None
+    if not isinstance(found, np.ndarray):
+        if refuses_the_numbers(call):
+            return None
+        return f"{rule} says {said} for {seen}, but the kernel refuses them ({found}): raise a TypeError in {rule} too"
     if said == found.dtype:
         return None
     advice = f"correct the kernel, or add @{call.op.name}.dtype_rule"

@@ -13,11 +13,11 @@ from .dispatch import Kernel as Kernel
 from .dispatch import Key, choose, kernel_key, key_texts
 from .families import Family, is_family, member_schemas
 from .graph import Source
+from .operand_rules import Shape, broadcast_shape, is_known_to_keep_floating, result_dtype
 from .registries import registry as registry
 from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, schema_of, source_of
 
 Rule = Callable[..., Any]
-Shape = tuple[int, ...]
 
 _FACTS = tuple(bindings.FACTS)
 
@@ -360,8 +360,8 @@ class Op:
 
     @property
     def keeps_floating(self) -> bool:
-        """Whether a floating input always gives a floating result."""
-        return self._dtype_rule in (result_dtype, floating_dtype, function_dtype)
+        """Whether a floating input is known always to give a floating result."""
+        return is_known_to_keep_floating(self._dtype_rule)
 
     def kernel_for(self, device: str, operands: Sequence[Any], tell: events.Receiver | None = None) -> Kernel:
         """The kernel for a device and the dtype of the first operand that has one, by ``dispatch.fallback_order``.
@@ -459,6 +459,8 @@ class Op:
         try:
             shapes = [np.shape(o) if isinstance(o, (list, tuple)) else bindings.shape_of(o) for o in operands]
             self.infer_shape(shapes, attributes)
+            if all(hasattr(o, "dtype") or isinstance(o, (int, float)) for o in operands):
+                self.infer_dtype([getattr(o, "dtype", o) for o in operands], attributes)
         except (TypeError, ValueError, IndexError) as from_rule:
             reason = str(from_rule)
         names = self.operand_names(len(operands))
@@ -506,42 +508,6 @@ def _describe(operand: Any) -> str:
         device = bindings.device_of(operand)
         return f"{operand.shape} {operand.dtype}" + ("" if device == "cpu" else f" on {device}")
     return repr(operand) if isinstance(operand, (int, float)) else type(operand).__name__
-
-
-# ------------------------------------------------------------------------------------------------------ shared rules
-
-
-def broadcast_shape(*shapes: Shape) -> Shape:
-    """The shape that the operands of an elementwise op broadcast to."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        text = " and ".join(map(str, shapes))
-        raise ValueError(
-            f"the shapes {text} do not broadcast: counted from the right, sizes must be equal or 1; reshape one of them"
-        ) from None
-
-
-def result_dtype(*dtypes: Any) -> np.dtype[Any]:
-    """NumPy's result type: the default dtype rule."""
-    return np.dtype(np.result_type(*dtypes))
-
-
-def floating_dtype(*dtypes: Any) -> np.dtype[Any]:
-    """NumPy's result type, where whole numbers and truth values become float64: for exp, division and the like."""
-    found = np.result_type(*dtypes)
-    return found if found.kind == "f" else np.dtype(np.float64)
-
-
-def function_dtype(*dtypes: Any) -> np.dtype[Any]:
-    """NumPy's result type for sin, sqrt and their like: whole numbers of 8 and 16 bits become half and single precision."""
-    found = np.result_type(np.result_type(*dtypes))  # twice, so that a Python number counts with its own width
-    return found if found.kind == "f" else np.result_type(found, np.float16)
-
-
-def boolean_dtype(*_dtypes: Any) -> np.dtype[Any]:
-    """Truth values, whatever the operands are: for comparisons."""
-    return np.dtype(np.bool_)
 
 
 # ------------------------------------------------------------------------------------------------------- registering

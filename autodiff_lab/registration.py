@@ -15,7 +15,8 @@ from .backend import device_of
 from .declarations import Argument, Attribute, Declaration, argument, attribute
 from .families import Family
 from .graph import Source
-from .operators import Op, Shape, define, registry
+from .operand_rules import Shape
+from .operators import Op, define, registry
 from .signatures import REQUIRED, RegistrationError, Schema
 
 KEPT_KERNELS = 256  # for each creator; an attribute that changes with every call must not fill the memory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ SHAPES: tuple[Shape, ...] = (
     (2, 1),
     (0, 3),
 )  # some pairs broadcast, others must be refused
-DTYPES = {"f": ("float64", "float32", "float16"), "i": ("int64", "int32", "int8"), "b": ("bool",)}
+DTYPES = {"f": ("float64", "float32", "float16"), "i": ("int64", "int32", "int8", "uint8"), "b": ("bool",)}
 TRIED: tuple[Shape, ...] = ((), (3,), (2, 3), (2, 2))  # for an op without samples
 BASES = 3  # calls that grids are made from: those with other attributes or another number of operands
 LARGEST_GRID = 300
@@ -84,22 +85,41 @@ def shape_grid(calls: Sequence[OpCall]) -> list[OpCall]:
 
 
 def dtype_grid(calls: Sequence[OpCall]) -> list[OpCall]:
-    """The calls, and the same with floating operands cast to every pair of dtypes, of the kinds that the samples have."""
-    made = []
+    """The calls, and the same with floating operands cast to other dtypes, of the kinds that samples and types allow."""
     kinds = {call.operands[place].dtype.kind for call in calls for place in call.arrays if _may_be_cast(call, place)}
+    return [*calls, *dtypes_tried(calls, kinds | _declared_kinds(calls[0].op) if calls else kinds)]
+
+
+def dtypes_tried(calls: Sequence[OpCall], kinds: Collection[str]) -> list[OpCall]:
+    """The smallest calls with floating operands cast to every pair of dtypes of some kinds: ``f``, ``i`` and ``b``."""
+    made = []
     dtypes = [dtype for kind in DTYPES if kind in kinds for dtype in DTYPES[kind]]
     for base in _bases(calls):
         places = [place for place in base.arrays if base.operands[place].dtype.kind == "f"]
-        for chosen in islice(product(dtypes, repeat=len(places)), LARGEST_GRID):
+        for chosen in _choices(dtypes, len(places)):
             cast = [base.operands[place].astype(dtype) for place, dtype in zip(places, chosen, strict=True)]
             made.append(base.with_arrays(places, cast))
         if base.op.elementwise:
             made += [base.with_arrays([place], [number]) for place in places[1:] for number in (2, 2.0)]
-    return [*calls, *made]
+    return made
+
+
+def _choices(dtypes: Sequence[str], count: int) -> list[tuple[str, ...]]:
+    """A dtype for each of ``count`` operands: in every way, or in some ways where there are too many."""
+    if len(dtypes) ** count <= LARGEST_GRID:
+        return list(product(dtypes, repeat=count))
+    draw = Random(0)
+    return [tuple(draw.choices(dtypes, k=count)) for _ in range(LARGEST_GRID)]
 
 
 def _may_be_cast(call: OpCall, place: int) -> bool:
     return call.names[place].partition("[")[0] not in call.op.constant_inputs
+
+
+def _declared_kinds(op: Op) -> set[str]:
+    """The kinds of dtype that an op's declared types allow for an input; none where it declares nothing."""
+    inputs = () if op.declared is None else op.declared.inputs
+    return {kind for one in inputs if one.type for kind in DTYPES if one.accepts(np.dtype(DTYPES[kind][0]))}
 
 
 def _bases(calls: Sequence[OpCall]) -> list[OpCall]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..cuda_kernels import cuda_expression
-from ..operators import function_dtype, op
+from ..operand_rules import as_floating, function_dtype, keeps_floating, result_dtype
+from ..operators import op
 from .exponentials import exp
 from .hyperbolic import tanh
 from .sampling import Call, normal, unary
@@ -18,6 +19,12 @@ from .sampling import Call, normal, unary
 def relu(xp: Any, x: Any) -> Any:
     """The larger of x and 0. The derivative at 0 is 0."""
     return xp.maximum(x, 0)
+
+
+@relu.dtype_rule
+@keeps_floating
+def relu_dtype(x: Any) -> Any:
+    return result_dtype(x, 0)  # 0 is a number, so truth values become whole numbers
 
 
 @relu.vjp
@@ -61,6 +68,7 @@ sigmoid.samples(unary)
 @op(elementwise=True)
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), a smooth relu: without overflow, and with full relative accuracy far below 0."""
+    x = as_floating(xp, x)
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.fabs(x)))
 
 
@@ -132,12 +140,12 @@ def _with_math(function: Any, x: Any) -> Any:
 
 @erf.kernel("sim")
 def erf_simulated(xp: Any, x: Any) -> Any:
-    return xp.ElementwiseKernel("T x", "T y", "y = erf(x)")(x.astype(function_dtype(x.dtype)))
+    return xp.ElementwiseKernel("T x", "T y", "y = erf(x)")(as_floating(xp, x))
 
 
 @erfc.kernel("sim")
 def erfc_simulated(xp: Any, x: Any) -> Any:
-    return xp.ElementwiseKernel("T x", "T y", "y = erfc(x)")(x.astype(function_dtype(x.dtype)))
+    return xp.ElementwiseKernel("T x", "T y", "y = erfc(x)")(as_floating(xp, x))
 
 
 erf.dtype_rule(function_dtype)
@@ -179,8 +187,7 @@ def gelu(xp: Any, x: Any, *, approximate: str = "none") -> Any:
     >>> [round(float(ops.gelu(1.0, approximate=how)), 6) for how in ("none", "tanh")]
     [0.841345, 0.841192]
     """
-    x = xp.asarray(x)
-    x = x.astype(function_dtype(x.dtype), copy=False)
+    x = as_floating(xp, x)
     if approximate == "none":
         return x * _normal_distribution(x)
     if approximate == "tanh":

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..cuda_kernels import cuda_expression
-from ..operators import Shape, boolean_dtype, op, result_dtype
+from ..operand_rules import Shape, boolean_dtype, keeps_floating, result_dtype, signed_dtype
+from ..operators import op
 from .sampling import Call, binary, normal, unary
 from .structure import zeros_like
 
@@ -157,6 +158,7 @@ def sign_jvp(dx: Any) -> Any:
 
 
 cuda_expression(sign, "x > 0 ? T(1) : x < 0 ? T(-1) : x")
+sign.dtype_rule(signed_dtype)
 sign.samples(unary)
 
 
@@ -233,6 +235,13 @@ cuda_expression(ceil, "ceil(x)")
 def round(xp: Any, x: Any, *, decimals: int = 0) -> Any:
     """x rounded to ``decimals`` places, halves to the even neighbour. The derivative is 0 everywhere, also at the jumps."""
     return xp.round(x, decimals)
+
+
+@round.dtype_rule
+@keeps_floating
+def round_dtype(x: Any) -> Any:
+    found = result_dtype(x)
+    return found if found.kind != "b" else np.dtype(np.float16)
 
 
 for step in (floor, ceil, round):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, op
+from ..operand_rules import Shape
+from ..operators import op
 from .composed import composed
 from .sampling import Call, normal
 from .sliding import Pair, add_strided_windows, pair, strided_windows, window_counts

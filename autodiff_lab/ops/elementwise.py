@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..cuda_kernels import cuda_expression
-from ..operators import floating_dtype, op
+from ..operand_rules import floating_dtype, signed_dtype
+from ..operators import op
 from .sampling import Call, binary, normal, unary
 
 # ---------------------------------------------------------------------------------------------------------- arithmetic
@@ -68,6 +69,7 @@ def sub_jvp_y(dy: Any) -> Any:
 
 
 cuda_expression(sub, "x - y")
+sub.dtype_rule(signed_dtype)
 sub.samples(binary)
 
 
@@ -151,6 +153,7 @@ def neg_jvp(dx: Any) -> Any:
 
 
 cuda_expression(neg, "-x")
+neg.dtype_rule(signed_dtype)
 neg.samples(unary)
 
 

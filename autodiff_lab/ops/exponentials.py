@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from ..cuda_kernels import cuda_expression
-from ..operators import function_dtype, op
+from ..operand_rules import function_dtype
+from ..operators import op
 from .sampling import Call, binary, positive, unary
 
 

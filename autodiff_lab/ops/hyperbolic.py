@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..cuda_kernels import cuda_expression
-from ..operators import function_dtype, op
+from ..operand_rules import function_dtype
+from ..operators import op
 from .powers import sqrt
 from .sampling import Call, fraction, positive, unary
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..bindings import shape_of
-from ..operators import Shape, op, result_dtype
+from ..operand_rules import Shape, result_dtype
+from ..operators import op
 from .composed import composed
 from .sampling import Call, normal
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, op
+from ..operand_rules import Shape
+from ..operators import op
 from .composed import composed
 from .rearrange import expand_dims, named_axes, pad
 from .sampling import Call, normal

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..bindings import device_of
-from ..operators import Shape, floating_dtype, function_dtype, op
+from ..operand_rules import Shape, as_floating, floating_dtype, function_dtype, keeps_floating, result_dtype
+from ..operators import op
 from .exponentials import exp
 from .powers import sqrt
 from .reduce import Axis, in_single, mean, not_empty, reduced_axes, reduced_shape, sum, var
@@ -27,6 +28,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     array([0.5, 0.5])
     """
     softmax_shape(xp.shape(x), axis=axis)
+    x = as_floating(xp, x)
     weight = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return weight / weight.sum(axis=axis, keepdims=True)
 
@@ -49,6 +51,7 @@ def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     array([    0., -1000.])
     """
     softmax_shape(xp.shape(x), axis=axis)
+    x = as_floating(xp, x)
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
 
@@ -102,6 +105,7 @@ def one_hot_shape(classes: Shape, *, count: int) -> Shape:
 
 @one_hot.dtype_rule
 def one_hot_dtype(classes: Any, *, dtype: Any) -> Any:
+    _check_whole(classes)
     return dtype
 
 
@@ -123,20 +127,27 @@ def cross_entropy(xp: Any, logits: Any, classes: Any) -> Any:
     """
     cross_entropy_shape(xp.shape(logits), xp.shape(classes))  # else a row would serve several classes, by broadcasting
     picks = _checked_classes(xp.asarray(classes), xp.shape(logits)[-1])
+    logits = as_floating(xp, logits)
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     picked = xp.take_along_axis(shifted, picks[..., None], axis=-1)[..., 0]
     return (xp.log(xp.exp(shifted).sum(axis=-1)) - picked).mean()
 
 
 def _checked_classes(classes: Any, count: int) -> Any:
-    if classes.dtype.kind not in "iu":
-        raise TypeError(f"classes must be whole numbers, got {classes.dtype}; for one-hot rows use argmax first")
+    _check_whole(classes.dtype)
     low, high = (classes.min().item(), classes.max().item()) if classes.size else (0, 0)
     if classes.size and not 0 <= low <= high < count:
         raise IndexError(
             f"classes must lie between 0 and {count - 1}, because a row of logits has {count}; got {low}…{high}"
         )
     return classes
+
+
+def _check_whole(dtype: Any) -> None:
+    if np.result_type(dtype).kind not in "iu":
+        raise TypeError(
+            f"classes must be whole numbers, got {np.result_type(dtype)}; for one-hot rows use argmax first"
+        )
 
 
 @cross_entropy.shape_rule
@@ -148,6 +159,7 @@ def cross_entropy_shape(logits: Shape, classes: Shape) -> Shape:
 
 @cross_entropy.dtype_rule
 def cross_entropy_dtype(logits: Any, classes: Any) -> Any:
+    _check_whole(classes)
     return function_dtype(logits)
 
 
@@ -248,7 +260,10 @@ def layer_norm_shape(x: Shape, weight: Shape, bias: Shape, *, axis: Axis) -> Sha
     return x
 
 
-layer_norm.dtype_rule(floating_dtype)
+@layer_norm.dtype_rule
+@keeps_floating
+def layer_norm_dtype(x: Any, weight: Any, bias: Any) -> Any:
+    return result_dtype(floating_dtype(x), weight, bias)
 
 
 @layer_norm.vjp("x")

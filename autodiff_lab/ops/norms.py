@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, function_dtype, op
+from ..operand_rules import Shape, function_dtype, sum_dtype
+from ..operators import op
 from .choices import abs, not_equal, where
 from .composed import composed
 from .elementwise import astype
 from .ordering import max, min
 from .powers import power
-from .reduce import Axis, in_single, one_for_zero, reduced_shape, reduction_samples, spread, sum, sum_dtype
+from .reduce import Axis, in_single, one_for_zero, reduced_shape, reduction_samples, spread, sum
 from .sampling import Call, normal
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, op
+from ..operand_rules import Shape
+from ..operators import op
 from .choices import equal, where
 from .composed import composed
 from .elementwise import astype

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from ..cuda_kernels import cuda_expression
-from ..operators import floating_dtype, function_dtype, op
+from ..operand_rules import floating_dtype, function_dtype, number_dtype
+from ..operators import op
 from .choices import where
 from .exponentials import log
 from .sampling import Call, binary, normal, positive, unary
@@ -24,6 +25,7 @@ def power(xp: Any, x: Any, y: Any) -> Any:
 
 
 cuda_expression(power, "pow(x, y)")
+power.dtype_rule(number_dtype)
 
 
 @power.vjp("x")
@@ -89,6 +91,7 @@ def square_jvp(dx: Any, x: Any) -> Any:
 
 
 cuda_expression(square, "x * x")
+square.dtype_rule(number_dtype)
 square.samples(unary)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, op
+from ..operand_rules import Shape, sum_dtype
+from ..operators import op
 from .composed import composed
 from .rearrange import flip, pad
-from .reduce import Axis, reduced_axes, reduced_shape, reduction_samples, spread, sum, sum_dtype
+from .reduce import Axis, reduced_axes, reduced_shape, reduction_samples, spread, sum
 from .sampling import Call, normal
 from .structure import getitem, ones_like, reshape, transpose
 

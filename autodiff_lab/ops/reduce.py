@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, boolean_dtype, floating_dtype, function_dtype, op
+from ..operand_rules import Shape, as_floating, boolean_dtype, floating_dtype, function_dtype, sum_dtype
+from ..operators import op
 from .choices import where
 from .exponentials import exp
 from .sampling import Call, normal
@@ -96,11 +97,7 @@ def sum_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
     return reduced_shape(x, axis, keepdims)
 
 
-@sum.dtype_rule
-def sum_dtype(x: Any) -> Any:
-    kind = np.dtype(x).kind if isinstance(x, np.dtype) else np.result_type(x).kind
-    widest = {"b": np.int_, "i": np.int_, "u": np.uint}.get(kind)  # NumPy adds whole numbers in the platform's widest
-    return np.result_type(x) if widest is None else np.result_type(x, widest)
+sum.dtype_rule(sum_dtype)
 
 
 @sum.batch_rule
@@ -247,6 +244,7 @@ def logsumexp(xp: Any, x: Any, *, axis: Axis = None, keepdims: bool = False) -> 
     >>> float(ops.logsumexp([1000.0, 1000.0]))
     1000.6931471805599
     """
+    x = as_floating(xp, x)
     top = xp.max(x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
     result = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..bindings import dtype_of
-from ..operators import Shape, op
+from ..operand_rules import Shape
+from ..operators import op
 from .composed import composed
 from .ordering import max
 from .rearrange import pad

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Shape, op
+from ..operand_rules import Shape, sum_dtype
+from ..operators import op
 from .sampling import Call, normal
 
 # ------------------------------------------------------------------------------------------------------------- reshape
@@ -157,6 +158,9 @@ def sum_to_shape(x: Shape, *, shape: Shape) -> Shape:
     if not _broadcasts(shape, x):
         raise ValueError(f"shape {x} cannot be summed to {shape}, because {shape} does not broadcast to it")
     return tuple(shape)
+
+
+sum_to.dtype_rule(sum_dtype)
 
 
 @sum_to.batch_rule

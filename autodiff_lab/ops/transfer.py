@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import asarray
-from ..operators import Shape, op
+from ..operand_rules import Shape
+from ..operators import op
 from .sampling import Call, normal
 
 # An op with an attribute ``device`` makes its result there. The host runs it, so it is never queued on a device.
 
 
-@op
+@op(views="x")
 def to_device(xp: Any, x: Any, *, device: str) -> Any:
     """The same numbers on another device, such as "cpu", "cuda:0" or "sim:0". The gradient moves back.
 

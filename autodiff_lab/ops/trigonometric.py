@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..cuda_kernels import cuda_expression
-from ..operators import function_dtype, op
+from ..operand_rules import function_dtype
+from ..operators import op
 from .powers import sqrt
 from .sampling import Call, binary, fraction, unary
 

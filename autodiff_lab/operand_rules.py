@@ -1,0 +1,101 @@
+"""Shape and dtype rules that several ops share, and the change of dtype that kernels make by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+Shape = tuple[int, ...]
+DTypeRule = TypeVar("DTypeRule", bound=Callable[..., Any])
+
+
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """The shape that the operands of an elementwise op broadcast to."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"the shapes {text} do not broadcast: counted from the right, sizes must be equal or 1; reshape one of them"
+        ) from None
+
+
+# ---------------------------------------------------------------------------------------------------------------- dtypes
+
+_KEEP_FLOATING: set[Callable[..., Any]] = set()
+
+
+def keeps_floating(rule: DTypeRule) -> DTypeRule:
+    """Mark a dtype rule that says floating wherever an input is: the binding then need not look at each result."""
+    _KEEP_FLOATING.add(rule)
+    return rule
+
+
+def is_known_to_keep_floating(rule: Callable[..., Any]) -> bool:
+    """Whether a dtype rule bears that mark."""
+    return rule in _KEEP_FLOATING
+
+
+@keeps_floating
+def result_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type: the default dtype rule."""
+    return np.dtype(np.result_type(*dtypes))
+
+
+@keeps_floating
+def signed_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type, where truth values alone are refused: for what has a sign.
+
+    Raises:
+        TypeError: every operand is a truth value.
+    """
+    found = result_dtype(*dtypes)
+    if found.kind == "b":
+        raise TypeError("truth values have no sign; make numbers of them first: ops.astype(x, 'int64')")
+    return found
+
+
+@keeps_floating
+def number_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type, where truth values become whole numbers of 8 bits: for powers."""
+    found = result_dtype(*dtypes)
+    return np.dtype(np.int8) if found.kind == "b" else found
+
+
+@keeps_floating
+def sum_dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of a sum: NumPy adds whole numbers, and counts truth values, in the platform's widest."""
+    found = result_dtype(x)
+    widest = {"b": np.int_, "i": np.int_, "u": np.uint}.get(found.kind)
+    return found if widest is None else np.result_type(found, widest)
+
+
+@keeps_floating
+def floating_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type, where whole numbers and truth values become float64: for exp, division and the like."""
+    found = np.result_type(*dtypes)
+    return found if found.kind == "f" else np.dtype(np.float64)
+
+
+@keeps_floating
+def function_dtype(*dtypes: Any) -> np.dtype[Any]:
+    """NumPy's result type for sin, sqrt and their like: whole numbers of 8 and 16 bits become half and single precision."""
+    found = np.result_type(np.result_type(*dtypes))  # twice, so that a Python number counts with its own width
+    if found.kind == "f":
+        return found
+    # Each array counts by itself, because int8 and uint8 fit half precision and their result type, int16, does not.
+    arrays = [dtype for dtype in dtypes if isinstance(dtype, np.dtype)]
+    return np.result_type(np.float16, *(arrays or [found]))
+
+
+def as_floating(xp: Any, x: Any) -> Any:
+    """x as a kernel needs it that subtracts before it takes exp: floating, because whole numbers of 8 bits would overflow."""
+    x = xp.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(function_dtype(x.dtype))
+
+
+def boolean_dtype(*_dtypes: Any) -> np.dtype[Any]:
+    """Truth values, whatever the operands are: for comparisons."""
+    return np.dtype(np.bool_)
