@@ -260,4 +260,6 @@ def dtype_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
     if said == found.dtype:
         return None
     advice = f"correct the kernel, or add @{call.op.name}.dtype_rule"
+    if call.op.declared is not None:
+        advice = "correct the kernel, or the declared types; float stands for any floating dtype"
     return f"{rule} says {said} for {seen}, the kernel gives {found.dtype}: {advice}"

@@ -14,8 +14,10 @@ import pytest
 import autodiff_lab as ad
 from autodiff_lab import ops
 from autodiff_lab.batching import batch_level, in_batch, out_of_batch
+from autodiff_lab.operator_laws import dtype_rule_says_what_the_kernel_gives
 from autodiff_lab.operators import Op
 from autodiff_lab.ops.composed import composed_functions
+from autodiff_lab.sample_grids import DTYPES, calls_of, dtypes_tried
 
 OPS = [ad.registry[name] for name in ops.__all__ if name in ad.registry]
 
@@ -249,6 +251,13 @@ def test_tensors_arrays_and_a_recorded_graph_give_the_same_numbers(
     assert np.array_equal(graph(*arrays), expected, equal_nan=True)
     assert graph.nodes[graph.outputs[0]].shape == expected.shape
     assert graph.nodes[graph.outputs[0]].dtype == expected.dtype
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # whole numbers that are too large, logarithms of 0
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_dtype_rule_and_kernel_agree_on_small_whole_numbers_and_truth_values_too(op: Op) -> None:
+    for call in dtypes_tried(calls_of(op), DTYPES):
+        assert dtype_rule_says_what_the_kernel_gives(call) is None, str(call)
 
 
 @EVERY_DIFFERENTIABLE_CALL

@@ -89,6 +89,17 @@ def test_the_kernel_of_another_device_leaves_three_right_digits() -> None:
     assert wrong.dtype == np.float32 and 1e-5 < error < 1e-3
 
 
+def test_the_kernel_for_one_device_alone_may_be_the_wrong_one_and_opcheck_names_it() -> None:
+    x = np.random.default_rng(0).normal(size=30).astype(np.float32)
+    right = ops.tanh(x)
+    with faults.wrong_device_kernel("tanh", "sim"):
+        there = ops.tanh(ad.tensor(x, device="sim:0")).numpy()
+        assert 1e-5 < np.abs(there - right).max() < 1e-3 and np.array_equal(ops.tanh(x), right)
+        (found,) = ad.opcheck(ops.tanh).failed
+        assert found.name == "kernels agree" and "the kernel tanh for sim gives" in found.reason
+    assert np.array_equal(ops.tanh(ad.tensor(x, device="sim:0")).numpy(), right) and ad.opcheck(ops.tanh).ok
+
+
 def test_stale_gradients_grow_from_step_to_step() -> None:
     compared = training.compare(training.mlp_on_digits(), faults.stale_gradients())
     assert min(compared.faulty.gradient_norms[-10:]) > 3 * max(compared.healthy.gradient_norms[-10:])

@@ -93,6 +93,18 @@ def op_strict(xp: Any, x: Any) -> Any:
     return x * 2
 
 
+def op_sine(xp: Any, x: Any) -> Any:
+    return np.sin(x)
+
+
+def op_rounded(xp: Any, x: Any) -> Any:
+    return xp.floor(x)
+
+
+def op_on_host(xp: Any, x: Any) -> Any:
+    return np.full(x.shape, 2.0, x.dtype)
+
+
 def same_shape(x: Any) -> Any:
     return x
 
@@ -202,6 +214,26 @@ def number_shape(x: Any) -> Any:
     return ()
 
 
+def made_by_numpy(g: Any, x: Any) -> Any:
+    return g * np.full(x.shape, 3.0) * x * x
+
+
+def asks_for_a_number(dx: Any, x: Any) -> Any:
+    return dx * (3.0 + ops.sum(x * 0.0).item()) * x * x
+
+
+def never_negative(dx: Any, x: Any) -> Any:
+    return dx * 3.0 * x * x if float(ops.sum(x * x)) >= 0.0 else dx
+
+
+def zeros_of_numpy(dx: Any, x_shape: Any, x_dtype: Any) -> Any:
+    return np.zeros(x_shape, x_dtype)
+
+
+def zero(g: Any) -> Any:
+    return ops.zeros_like(g)
+
+
 ROW = (VALUES, VALUES[0])
 SQUARE = VALUES[:, :2]
 
@@ -250,6 +282,29 @@ WRONG: dict[str, tuple[Callable[[], Any], list[Any], str, str]] = {
     ),
     "dtype of the first": (
         lambda: op_of(op_times, dtype=first_dtype), [ROW], "dtype rule", "first_dtype says .*the kernel gives float",
+    ),
+    "a kernel of NumPy": (
+        lambda: op_of(op_sine), [VALUES], "kernel on a device",
+        r"op_sine does not run on sim:0, a stand-in for a GPU: .*np.sin got an array on sim:0.* In a kernel use xp.sin",
+    ),
+    "a kernel that makes its array with NumPy": (
+        lambda: op_of(op_on_host, differentiable=False), [VALUES.astype("float32")], "kernel on a device",
+        "op_on_host does not run on sim:0.* its kernel gave a ndarray, which lies on the host",
+    ),
+    "a rule that makes its array with NumPy": (
+        lambda: op_of(op_cube, made_by_numpy), [VALUES], "rules on a device",
+        r"made_by_numpy on sim:0, a stand-in for a GPU, stops with .* lie on sim:0 and on cpu.*as in ops.ones_like\(g\)",
+    ),
+    "a rule that asks for a number": (
+        lambda: op_of(op_cube, cube_vjp, asks_for_a_number), [VALUES], "rules on a device",
+        r"asks_for_a_number on sim:0.* brings numbers to the host by item\(\)",
+    ),
+    "a rule that branches on a device": (
+        lambda: op_of(op_cube, cube_vjp, never_negative), [VALUES], "rules on a device",
+        r"never_negative on sim:0.* float\(\) of an array on sim:0.* chooses with ops.where",
+    ),
+    "a rule whose result lies elsewhere": (
+        lambda: op_of(op_rounded, zero, zeros_of_numpy), [VALUES], "rules on a device", "zeros_of_numpy on sim:0.* on cpu",
     ),
     "always double": (lambda: op_of(op_wide), [VALUES], "dtype rule", "kernel gives float64"),
 }  # fmt: skip
@@ -364,20 +419,22 @@ def twice(xp: Any, x: Any) -> Any:
 def test_one_array_that_is_returned_twice_is_reported_with_both_outputs() -> None:
     sample = np.arange(3.0)
     for kernel, is_right in ((twice_the_same, False), (twice, True)):
-        op = ad.op(types="x: T -> first: T, second: T", elementwise=True)(kernel)
+        op = ad.op(types="x: float -> first: float, second: float", elementwise=True)(kernel)
         op.vjp("x")(lambda g: 2.0 * g)
         report = ad.opcheck(op, [sample])
         assert report.ok == is_right, str(report)
         assert report.test("first: VJP rule").verdict == report.test("second: VJP rule").verdict == "passed"
     assert sample.tolist() == [0.0, 1.0, 2.0]
-    report = ad.opcheck(ad.op(types="x: T -> first: T, second: T", elementwise=True)(twice_the_same), [sample])
+    report = ad.opcheck(
+        ad.op(types="x: float -> first: float, second: float", elementwise=True)(twice_the_same), [sample]
+    )
     (found,) = report.failed
     assert found.name == "outputs apart" and found.example == "ops.twice_the_same(np.array([0.0, 1.0, 2.0]))"
     assert "output 0 (first) and output 1 (second) share memory" in found.reason
 
 
 def test_an_optional_input_is_checked_there_and_left_out() -> None:
-    @ad.op(types="x: T, y: T? -> z: T", elementwise=True)
+    @ad.op(types="x: float, y: float? -> z: float", elementwise=True)
     def shifted(xp: Any, x: Any, y: Any) -> Any:
         return x * 2.0 if y is None else x * 2.0 + y
 
@@ -494,7 +551,7 @@ def test_what_is_no_op_is_refused_with_what_to_use() -> None:
 def test_a_report_is_a_truth_value_a_text_and_a_table() -> None:
     right, wrong = ad.opcheck(ops.exp), ad.opcheck(op_of(op_cube, lost_sign), [VALUES])
     assert right and not wrong
-    assert str(right).startswith("✓ exp: 12 of 13 tests passed; 1 not applicable")
+    assert str(right).startswith("✓ exp: 14 of 15 tests passed; 1 not applicable")
     assert "✗ VJP rule: lost_sign is wrong" in str(wrong) and "smallest failing call: ops.op_cube(np.array(" in str(
         wrong
     )
