@@ -75,8 +75,10 @@ def common_device(devices: Sequence[str]) -> str:
     """
     found = list(dict.fromkeys(devices))
     if len(found) > 1:
+        there = next(device for device in found if device != "cpu")
         raise ValueError(
-            f"its operands lie on {' and on '.join(found)}; nothing is copied by itself: move one with .to(…)"
+            f"its operands lie on {' and on '.join(found)}; nothing is copied by itself: move one with .to(…), or a NumPy "
+            f"array with ad.tensor(…, device={there!r})"
         )
     return found[0] if found else "cpu"
 

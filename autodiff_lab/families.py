@@ -47,7 +47,8 @@ def member_schemas(schema: Schema) -> dict[Member, Schema]:
             inputs = tuple(name for name in schema.inputs if name not in optional or name in chosen)
             name = _member_name(schema, output.name, chosen)
             only = declared.with_only(inputs, output.name)
-            found[output.name, inputs] = replace(schema, name=name, inputs=inputs, declared=only)
+            part = f"{schema.name}.{output.name}" if len(declared.outputs) > 1 else schema.name
+            found[output.name, inputs] = replace(schema, name=name, inputs=inputs, declared=only, part=part)
     return found
 
 

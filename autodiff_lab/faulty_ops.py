@@ -103,7 +103,7 @@ class _Run:
         if cotangent is not None or self.output.size == 1:
             return cotangent
         size, sign = rng.uniform(0.5, 1.5, self.output.shape), rng.choice([-1.0, 1.0], self.output.shape)
-        return np.asarray(size * sign, self.output.dtype)
+        return backend.asarray(size * sign, self.output.dtype, self.output.device)
 
 
 def _run(f: Callable[..., Any], given: Sequence[Any]) -> _Run:
@@ -153,7 +153,9 @@ def _misstated(calls: Iterable[events.OpCalled], ids: Mapping[int, int]) -> Iter
 def _as_leaf(leaf: Any, name: str) -> Any:
     """A Tensor that gradients flow to, made of a floating number or array; anything else stays."""
     is_floating = isinstance(leaf, float) or getattr(getattr(leaf, "dtype", None), "kind", "") == "f"
-    return tensor(leaf, requires_grad=True, name=name) if is_floating and not isinstance(leaf, Tensor) else leaf
+    if not is_floating or (isinstance(leaf, Tensor) and leaf.requires_grad):
+        return leaf
+    return tensor(leaf.data if isinstance(leaf, Tensor) else leaf, requires_grad=True, name=name)
 
 
 def _call(event: events.OpCalled) -> OpCall:

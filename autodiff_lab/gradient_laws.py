@@ -26,7 +26,7 @@ def has_no(kind: str) -> Callable[[Op], str]:
         if not op.is_differentiable:
             return "no gradient: the op is registered with differentiable=False"
         if not (op.vjp_rules if kind == "vjp" else op.jvp_rules):
-            return f"no gradient: the op has no {kind} rule; add one with @{op.name}.{kind}"
+            return f"no gradient: the op has no {kind} rule; add one with {op.schema.decorator}.{kind}"
         return ""
 
     return reason

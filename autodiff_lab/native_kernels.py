@@ -55,7 +55,7 @@ def native_kernel(
     ...     assert scale(np, np.ones(2, np.float32), alpha=3.0).tolist() == [3.0, 3.0]
     """
     prototype = _prototype(source)
-    function = getattr(ctypes.CDLL(str(shared_library(source, language))), prototype.name)
+    function = _function(ctypes.CDLL(str(shared_library(source, language))), prototype.name)
     function.restype = None
     run = _Runner(prototype, function, result_shape)
     namespace: dict[str, Any] = {"_run": run}
@@ -154,6 +154,15 @@ def _parameter(function: str, text: str) -> _Parameter:
 
 
 # ------------------------------------------------------------------------------------------------------------- calling
+
+
+def _function(library: ctypes.CDLL, name: str) -> Any:
+    try:
+        return getattr(library, name)
+    except AttributeError:
+        raise CompileError(
+            f'native_kernel: the compiler gave {name} another name, as C++ does; declare it extern "C" void {name}(…)'
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -95,9 +95,10 @@ class OpCall:
         return replace(self, operands=tuple(operands))
 
     def rule(self, place: int, kind: str = "vjp") -> str:
-        """The name of an operand's gradient rule."""
-        rule = self.op.vjp_rule(self.names[place]) if kind == "vjp" else self.op.jvp_rule(self.names[place])
-        return rule.__name__
+        """The name of an operand's gradient rule; where it has none of its own, what it is for."""
+        name = self.names[place]
+        rule = self.op.vjp_rule(name) if kind == "vjp" else self.op.jvp_rule(name)
+        return rule.__name__ if rule.__name__ != "<lambda>" else f"the {kind.upper()} rule for {name}"
 
     def has_rules(self, kind: str) -> bool:
         """Whether every operand that moves has a gradient rule of this kind, ``vjp`` or ``jvp``."""
@@ -151,7 +152,10 @@ class OpCall:
         """The call as a reader can type it, with ``ops`` and ``np``."""
         operands = [written(operand) for operand in self.operands]
         listed = [f"[{', '.join(operands)}]"] if self.op.is_variadic else operands
-        return f"ops.{self.op.name}({', '.join([*listed, *(f'{k}={written(v)}' for k, v in self.given.items())])})"
+        name, part = self.op.name.partition(".")[0], self.op.schema.part
+        if part and part != self.op.name:  # one choice of optional inputs: the others are left out
+            listed = [f"{name}={text}" for name, text in zip(self.names, operands, strict=True)]
+        return f"ops.{name}({', '.join([*listed, *(f'{k}={written(v)}' for k, v in self.given.items())])})"
 
     def _input(self, place: int) -> str:
         return self.op.inputs[0 if self.op.is_variadic else place]
@@ -216,6 +220,8 @@ def _written_array(array: np.ndarray[Any, Any]) -> str:
     if array.size == 0:
         return f"np.zeros({array.shape}{'' if array.dtype == np.float64 else f', {array.dtype.name!r}'})"
     numbers, end = array, ""
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        numbers = array.astype(str).astype(np.float64)  # 0.2, not 0.20000000298023224
     if not array.flags.c_contiguous:
-        numbers, end = (array.T, ".T") if array.flags.f_contiguous else (np.repeat(array, 2, axis=-1), "[..., ::2]")
+        numbers, end = (numbers.T, ".T") if array.flags.f_contiguous else (np.repeat(numbers, 2, axis=-1), "[..., ::2]")
     return f"np.array({written(numbers.tolist())}{'' if usual else f', {array.dtype.name!r}'}){end}"

@@ -69,7 +69,8 @@ def _tests_of(op: Op, samples: Iterable[Any] | None) -> list[OpTest]:
     """Every test of one op."""
     calls = calls_of(op, samples)
     if not calls:
-        advice = f"no samples: add them with @{op.name}.samples, or pass opcheck({op.name}, samples=[…])"
+        name = op.name.partition(".")[0]
+        advice = f"no samples: add them with @{name}.samples, or pass opcheck({name}, samples=[…])"
         return [OpTest(law.name, "not applicable", advice) for law in LAWS]
     tests: list[OpTest] = []
     for law in LAWS:
@@ -115,7 +116,7 @@ def _outputs_apart(family: Family, calls: Sequence[OpCall]) -> OpTest:
                     f"output {family.outputs.index(one)} ({one}) and output {family.outputs.index(other)} ({other})"
                 )
                 reason = f"{numbers} share memory: give each an array of its own, as with .copy()"
-                return OpTest(name, "failed", reason, str(call).replace(call.op.name, family.name, 1))
+                return OpTest(name, "failed", reason, str(call))
     if not calls:
         return OpTest(name, "not applicable", f"no samples: add them with @{family.name}.samples")
     return OpTest(name, "passed", f"holds for {len(calls)} call{'s' if len(calls) > 1 else ''}")
@@ -125,6 +126,8 @@ def _checked(op: Any) -> Op | Family:
     found = op if isinstance(op, (Op, Family)) else getattr(op, "op", None)
     if isinstance(found, (Op, Family)):
         return found
+    if isinstance(op, str):
+        raise TypeError(f"opcheck: {op!r} is text; pass the op itself, as in ad.opcheck(ops.{op})")
     name = getattr(op, "__name__", repr(op))
     raise TypeError(
         f"opcheck: {name} is no op, so it has no rules of its own; pass a function made by @ad.op, or use "

@@ -64,9 +64,8 @@ def takes_and_gives_what_the_schema_says(call: OpCall) -> str | None:
         return f"the kernel {kernel.__name__} gives a {type(result).__name__}; an op gives one array"
     without = [name for name in op.flowing_inputs if name not in op.vjp_rules]
     if op.is_differentiable and op.vjp_rules and without:
-        return (
-            f'no VJP rule for {", ".join(without)}: add @{op.name}.vjp("{without[0]}"), or name it in constant_inputs'
-        )
+        add = f'{op.schema.decorator}.vjp("{without[0]}")'
+        return f"no VJP rule for {', '.join(without)}: add {add}, or name it in constant_inputs"
     return None
 
 
@@ -259,7 +258,7 @@ def dtype_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
         return f"{rule} says {said} for {seen}, but the kernel refuses them ({found}): raise a TypeError in {rule} too"
     if said == found.dtype:
         return None
-    advice = f"correct the kernel, or add @{call.op.name}.dtype_rule"
+    advice = f"correct the kernel, or add {call.op.schema.decorator}.dtype_rule"
     if call.op.declared is not None:
         advice = "correct the kernel, or the declared types; float stands for any floating dtype"
     return f"{rule} says {said} for {seen}, the kernel gives {found.dtype}: {advice}"

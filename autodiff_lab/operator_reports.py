@@ -47,6 +47,17 @@ class OpcheckReport:
         """The tests that failed."""
         return tuple(test for test in self.tests if test.verdict == "failed")
 
+    @property
+    def shown(self) -> tuple[OpTest, ...]:
+        """The tests as a reader wants them: those that failed first, and those that do not apply last, one for each reason."""
+        reasons: dict[str, list[str]] = {}
+        for test in self.tests:
+            if test.verdict == "not applicable":
+                reasons.setdefault(test.reason, []).append(test.name)
+        passed = [test for test in self.tests if test.verdict == "passed"]
+        rest = [OpTest(", ".join(names), "not applicable", reason) for reason, names in reasons.items()]
+        return (*self.failed, *passed, *rest)
+
     def test(self, name: str) -> OpTest:
         """The test with this name.
 
@@ -63,7 +74,7 @@ class OpcheckReport:
 
     def __str__(self) -> str:
         lines = [self._heading()]
-        for test in self.tests:
+        for test in self.shown:
             lines.append(f"  {MARKS[test.verdict]} {test.name}: {test.reason}")
             lines += [f"      smallest failing call: {test.example}"] if test.example else []
         return "\n".join(lines)
@@ -71,7 +82,7 @@ class OpcheckReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(row("td", test.cells) for test in self.tests)
+        rows = "".join(row("td", test.cells) for test in self.shown)
         table = f"<table>{row('th', ('test', 'verdict', 'what it found', 'smallest failing call'))}{rows}</table>"
         colour = HEADINGS["right" if self.ok else "wrong" if self.failed else "imprecise"][1]
         return card(colour, self._heading(), table, [])

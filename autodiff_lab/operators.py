@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -224,8 +224,8 @@ class Op:
         inputs = ("*",) if self.is_variadic else self.inputs
         if positional != ("xp", *inputs) or set(attributes) != set(self.attributes) or others:
             raise RegistrationError(
-                f"op {self.name}: kernel {kernel.__name__} must take (xp, {', '.join(self.inputs)}"
-                f"{', *, ' if self.attributes else ''}{', '.join(self.attributes)}) as the first kernel does"
+                f"op {self.name}: kernel {kernel.__name__} takes {_listed(positional, attributes)} and must take "
+                f"{_listed(('xp', *inputs), self.attributes)} as the op does"
                 f"{f', with the same default of {others[0]}' if others else ''}"
             )
 
@@ -333,7 +333,9 @@ class Op:
     def infer_shape(self, shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
         """The result's shape from the operands' shapes, by the shape rule."""
         if self._shape_rule is None:
-            raise RegistrationError(f"op {self.name} has no shape rule; add one with @{self.name}.shape_rule")
+            raise RegistrationError(
+                f"op {self.name} has no shape rule; add one with {self.schema.decorator}.shape_rule"
+            )
         shape = self._apply_operand_rule(self._shape_rule, shapes, attributes)
         if not isinstance(shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in shape):
             raise TypeError(
@@ -399,7 +401,7 @@ class Op:
         """Fix what the rules save, and generate the binding's code."""
         if self._shape_rule is None:
             raise RegistrationError(
-                f"op {self.name} has no shape rule; add one with @{self.name}.shape_rule before using it"
+                f"op {self.name} has no shape rule; add one with {self.schema.decorator}.shape_rule before using it"
             )
         wanted = {need for name in self.inputs for need in self.vjp_needs(name)}
         facts = [f"{name}_{fact}" for name in (*self.inputs, "out") for fact in _FACTS]
@@ -473,7 +475,7 @@ class Op:
             raise NotImplementedError(
                 f"op {self.name} has no {kind} rule for its input {name!r}, so {mode} cannot pass through "
                 f"{_which_call(self.name, values)}; add "
-                f'@{self.name}.{kind}("{name}"), or use .detach() where no gradient is meant to flow'
+                f'{self.schema.decorator}.{kind}("{name}"), or use .detach() where no gradient is meant to flow'
             )
 
         return raise_missing
@@ -496,6 +498,11 @@ def _which_call(name: str, values: Sequence[Any]) -> str:
     return f"the call of {name} that gave shape {shape} " + (
         f"in {source}" if source else "(ad.anomaly_mode tells its line)"
     )
+
+
+def _listed(positional: Sequence[str], attributes: Collection[str]) -> str:
+    """Parameters as they are written: ``(xp, x, *, alpha)``."""
+    return f"({', '.join([*positional, *(['*', *attributes] if attributes else [])])})"
 
 
 def _input_of(operand: str) -> str:

@@ -57,15 +57,21 @@ def _tried(op: Op) -> Iterator[OpCall]:
     if any(op.is_required(name) for name in op.attributes):
         return
     count = 2 if op.is_variadic else len(op.inputs)
-    for make, shape in product((normal, positive), TRIED):
+    for (make, shape), given in product(product((normal, positive), TRIED), _attributes_tried(op)):
         arrays = [make(*shape, seed=place) for place in range(count)]
         for dtype in ("float64", "float32", "float16", "int64", "bool"):  # the first that the op takes
-            call = OpCall(op, tuple(array.astype(dtype) for array in arrays), {})
+            call = OpCall(op, tuple(array.astype(dtype) for array in arrays), given)
             result = outcome(call)
             if isinstance(result, np.ndarray):
                 if result.dtype.kind != "f" or np.isfinite(result).all():
                     yield call
                 break
+
+
+def _attributes_tried(op: Op) -> list[dict[str, Any]]:
+    """The defaults, and each floating one replaced by another number: a rule that forgets it is right at 1."""
+    others = [(name, default) for name, default in op.attributes.items() if type(default) is float]
+    return [{}, *({name: 1.5 * default or 0.5} for name, default in others)]
 
 
 def layouts(calls: Sequence[OpCall]) -> list[OpCall]:
@@ -85,9 +91,9 @@ def shape_grid(calls: Sequence[OpCall]) -> list[OpCall]:
 
 
 def dtype_grid(calls: Sequence[OpCall]) -> list[OpCall]:
-    """The calls, and the same with floating operands cast to other dtypes, of the kinds that samples and types allow."""
+    """The calls, and the same with floating operands cast to other dtypes, of the kinds that the samples have."""
     kinds = {call.operands[place].dtype.kind for call in calls for place in call.arrays if _may_be_cast(call, place)}
-    return [*calls, *dtypes_tried(calls, kinds | _declared_kinds(calls[0].op) if calls else kinds)]
+    return [*calls, *dtypes_tried(calls, kinds)]
 
 
 def dtypes_tried(calls: Sequence[OpCall], kinds: Collection[str]) -> list[OpCall]:
@@ -114,12 +120,6 @@ def _choices(dtypes: Sequence[str], count: int) -> list[tuple[str, ...]]:
 
 def _may_be_cast(call: OpCall, place: int) -> bool:
     return call.names[place].partition("[")[0] not in call.op.constant_inputs
-
-
-def _declared_kinds(op: Op) -> set[str]:
-    """The kinds of dtype that an op's declared types allow for an input; none where it declares nothing."""
-    inputs = () if op.declared is None else op.declared.inputs
-    return {kind for one in inputs if one.type for kind in DTYPES if one.accepts(np.dtype(DTYPES[kind][0]))}
 
 
 def _bases(calls: Sequence[OpCall]) -> list[OpCall]:

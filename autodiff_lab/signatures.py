@@ -34,6 +34,7 @@ class Schema:
     doc: str = ""
     module: str = ""
     definition: Callable[..., Any] | Source | None = None
+    part: str = ""  # of an op of a family: what its rules are hung on, as in divide_whole.quotient
 
     def __post_init__(self) -> None:
         """Refuse names that rules or the generated code use for something else, and defaults that could change."""
@@ -48,6 +49,11 @@ class Schema:
                     f"op {self.name}: attribute {name} has the default {default!r}, a {type(default).__name__}, which every "
                     "call would share and could change; use a tuple or None"
                 )
+
+    @property
+    def decorator(self) -> str:
+        """How a rule is hung on the op: ``@mul``, followed by ``.vjp("x")``."""
+        return f"@{self.part or self.name}"
 
     @property
     def source(self) -> Source | None:

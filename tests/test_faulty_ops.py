@@ -95,13 +95,13 @@ def healthy_bindings() -> Any:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_healthy_model_is_not_blamed_and_takes_seconds(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # of this process alone: other work on the machine does not count
     report = ad.find_faulty_op(*MODELS[name]())
     assert report.ok and report, str(report)
     assert (report.blame, report.op, report.node, report.source, report.reason) == ("", None, None, None, "")
     assert "gradcheck of the whole function agrees" in str(report)
     assert str(report).startswith("✓") and "every op's rule is right at these values" in str(report)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("name", ["mlp", "transformer"])
@@ -358,6 +358,17 @@ def test_a_result_of_several_numbers_gets_a_random_cotangent(monkeypatch: pytest
     assert ad.find_faulty_op(lambda x: ops.exp(x) * x, np.array([1.0, 2.0])).ok
     altered(monkeypatch, "exp", "x", lambda right: lambda g, out: right(ops.ones_like(g), out))
     assert ad.find_faulty_op(lambda x: ops.exp(x) * x, np.array([1.0, 2.0])).op == "exp"
+
+
+@pytest.mark.parametrize("given", [np.array([0.5, 1.0]), ad.tensor([0.5, 1.0]), ad.tensor([0.5, 1.0], device="sim:0")])
+def test_a_wrong_rule_is_named_wherever_the_arguments_lie(monkeypatch: pytest.MonkeyPatch, given: Any) -> None:
+    def f(x: Any) -> Any:
+        return ops.tanh(x * 2.0) * x
+
+    assert ad.find_faulty_op(f, given).ok
+    altered(monkeypatch, "tanh", "x", lambda right: lambda g, *saved: -right(g, *saved))
+    report = ad.find_faulty_op(f, given)
+    assert (report.op, report.blame) == ("tanh", "rule") and "a sign is lost" in report.reason
 
 
 def test_what_cannot_be_checked_is_refused() -> None:

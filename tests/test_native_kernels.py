@@ -181,6 +181,12 @@ def test_what_the_compiler_says_is_shown() -> None:
 
 
 @needs_compiler
+def test_a_name_that_cpp_has_changed_is_told_with_what_to_write() -> None:
+    with pytest.raises(ad.CompileError, match=r'declare it extern "C" void f\('):
+        ad.native_kernel("void f(const float* x, float* y) { y[0] = x[0]; }")
+
+
+@needs_compiler
 def test_another_dtype_is_refused_with_the_registration_that_is_meant() -> None:
     @ad.op(elementwise=True)
     def plus(xp: Any, x: Any, y: Any) -> Any:
@@ -200,5 +206,7 @@ def test_a_kernel_whose_parameters_are_not_the_ops_is_refused() -> None:
     def tanh_like(xp: Any, x: Any) -> Any:
         return xp.tanh(x)
 
-    with pytest.raises(ad.RegistrationError, match=r"kernel scaled_tanh must take \(xp, x\) as the first kernel does"):
+    with pytest.raises(
+        ad.RegistrationError, match=r"takes \(xp, x, \*, alpha\) and must take \(xp, x\) as the op does"
+    ):
         tanh_like.kernel("cpu")(ad.native_kernel(SCALED_TANH))

@@ -419,22 +419,20 @@ def twice(xp: Any, x: Any) -> Any:
 def test_one_array_that_is_returned_twice_is_reported_with_both_outputs() -> None:
     sample = np.arange(3.0)
     for kernel, is_right in ((twice_the_same, False), (twice, True)):
-        op = ad.op(types="x: float -> first: float, second: float", elementwise=True)(kernel)
+        op = ad.op(types="x: T -> first: T, second: T", elementwise=True)(kernel)
         op.vjp("x")(lambda g: 2.0 * g)
         report = ad.opcheck(op, [sample])
         assert report.ok == is_right, str(report)
         assert report.test("first: VJP rule").verdict == report.test("second: VJP rule").verdict == "passed"
     assert sample.tolist() == [0.0, 1.0, 2.0]
-    report = ad.opcheck(
-        ad.op(types="x: float -> first: float, second: float", elementwise=True)(twice_the_same), [sample]
-    )
+    report = ad.opcheck(ad.op(types="x: T -> first: T, second: T", elementwise=True)(twice_the_same), [sample])
     (found,) = report.failed
     assert found.name == "outputs apart" and found.example == "ops.twice_the_same(np.array([0.0, 1.0, 2.0]))"
     assert "output 0 (first) and output 1 (second) share memory" in found.reason
 
 
 def test_an_optional_input_is_checked_there_and_left_out() -> None:
-    @ad.op(types="x: float, y: float? -> z: float", elementwise=True)
+    @ad.op(types="x: T, y: T? -> z: T", elementwise=True)
     def shifted(xp: Any, x: Any, y: Any) -> Any:
         return x * 2.0 if y is None else x * 2.0 + y
 
@@ -541,7 +539,48 @@ def test_kinks_raise_no_alarm() -> None:
     assert ad.opcheck(ops.maximum, [(np.ones(2), np.ones(2))]).ok
 
 
+def test_a_rule_that_forgets_an_attribute_is_found_without_samples() -> None:
+    @ad.op(elementwise=True)
+    def bounded(xp: Any, x: Any, *, limit: float = 1.0) -> Any:
+        return limit * xp.tanh(x / limit)
+
+    bounded.vjp(lambda g, out, *, limit: g * (1.0 - out * out / limit))  # right where limit is 1
+    found = ad.opcheck(bounded).test("VJP rule")
+    assert found.verdict == "failed" and found.reason.startswith("the VJP rule for x is wrong: at x it gives")
+    assert found.example == "ops.bounded(np.array(0.2), limit=1.5)"
+    bounded.vjp(lambda g, out, *, limit: g * (1.0 - out * out / (limit * limit)))
+    assert ad.opcheck(bounded).ok
+
+
+def test_advice_and_example_of_a_family_name_what_a_user_writes() -> None:
+    @ad.op(types="x: T, y: T? -> low: T, high: T", elementwise=True)
+    def around(xp: Any, x: Any, y: Any) -> Any:
+        return (x - 1.0, x + 1.0) if y is None else (x - y, x + y)
+
+    around.low.vjp("x")(lambda g: -g)  # type: ignore[attr-defined]
+    report = ad.opcheck(around, [(VALUES, None), (VALUES, VALUES)])
+    assert "@around.high.vjp" in report.test("high.without_y: VJP rule").reason
+    assert 'add @around.low.vjp("y")' in report.test("low.with_y: schema").reason
+    assert report.test("low.without_y: VJP rule").example == "ops.around(x=np.array(0.5))"
+
+
+def test_what_failed_stands_first_and_what_says_nothing_last_once_for_each_reason() -> None:
+    lines = str(ad.opcheck(op_of(op_cube, lost_sign), [VALUES])).splitlines()
+    marks = [line.strip()[0] for line in lines[1:] if not line.startswith("      ")]
+    assert marks == sorted(marks, key="✗✓–".index) and (marks.count("✗"), marks.count("–")) == (1, 3)
+    assert "  – second derivatives: says nothing before VJP rule passes" in lines
+    assert any(line.startswith("  – JVP rule, adjoint: no gradient: the op has no jvp rule") for line in lines)
+
+
+def test_single_precision_is_written_as_short_as_it_is() -> None:
+    call = OpCall(ops.exp.op, (np.array([[0.2, 1e-5]], "float32").T,), {})
+    assert str(call) == "ops.exp(np.array([[0.2], [1e-05]], 'float32'))"
+    assert (eval(str(call), {"np": np, "ops": ops}) == ops.exp(call.operands[0])).all()
+
+
 def test_what_is_no_op_is_refused_with_what_to_use() -> None:
+    with pytest.raises(TypeError, match=r"'add' is text; pass the op itself, as in ad.opcheck\(ops.add\)"):
+        ad.opcheck("add")
     with pytest.raises(TypeError, match=r"opcheck: moveaxis is no op.*ad\.gradcheck\(moveaxis"):
         ad.opcheck(ops.moveaxis)
     with pytest.raises(KeyError, match="its tests are: schema, arguments unchanged"):

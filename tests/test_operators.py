@@ -254,7 +254,7 @@ def refused_registrations() -> dict[str, tuple[Any, str]]:
         "shape rule of other inputs": (bad_shape_rule, r"must be the inputs \(x\), got \(y\)"),
         "vjp of which input": (ambiguous_vjp, r'say which one the vjp rule is for: @two.vjp\("x"\)'),
         "unknown device": (unknown_device, "no device kind 'tpu'"),
-        "kernel with another schema": (other_kernel_schema, r"must take \(xp, x, \*, alpha\) as the first kernel does"),
+        "kernel with another schema": (other_kernel_schema, r"must take \(xp, x, \*, alpha\) as the op does"),
         "unknown constant input": (unknown_constant_input, "constant inputs"),
         "a function without a name": (
             lambda: ad.op(lambda xp, x: x),
