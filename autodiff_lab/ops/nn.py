@@ -27,9 +27,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     >>> ops.softmax([1000.0, 1000.0])
     array([0.5, 0.5])
     """
-    softmax_shape(xp.shape(x), axis=axis)
-    x = as_floating(xp, x)
-    weight = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    weight = xp.exp(_below_largest(xp, x, axis))
     return weight / weight.sum(axis=axis, keepdims=True)
 
 
@@ -50,9 +48,7 @@ def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     >>> ops.log_softmax([0.0, -1000.0])
     array([    0., -1000.])
     """
-    softmax_shape(xp.shape(x), axis=axis)
-    x = as_floating(xp, x)
-    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    shifted = _below_largest(xp, x, axis)
     return shifted - xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
 
 
@@ -64,6 +60,14 @@ def log_softmax_vjp(g: Any, out: Any, *, axis: Axis) -> Any:
 @log_softmax.jvp
 def log_softmax_jvp(dx: Any, out: Any, *, axis: Axis) -> Any:
     return dx - sum(exp(out) * dx, axis=axis, keepdims=True)
+
+
+def _below_largest(xp: Any, x: Any, axis: Axis) -> Any:
+    """x − its largest number over ``axis``, so that no exp overflows."""
+    x = as_floating(xp, x)
+    if not x.size or not x.ndim:  # of these NumPy refuses some and takes others; every other mistake it refuses itself
+        softmax_shape(x.shape, axis=axis)
+    return x - xp.max(x, axis=axis, keepdims=True)
 
 
 @softmax.shape_rule
@@ -125,9 +129,9 @@ def cross_entropy(xp: Any, logits: Any, classes: Any) -> Any:
     >>> round(float(ops.cross_entropy([[0.0, 0.0], [0.0, 0.0]], [0, 1])), 6)  # two equal chances: log 2
     0.693147
     """
-    cross_entropy_shape(xp.shape(logits), xp.shape(classes))  # else a row would serve several classes, by broadcasting
-    picks = _checked_classes(xp.asarray(classes), xp.shape(logits)[-1])
-    logits = as_floating(xp, logits)
+    logits, classes = as_floating(xp, logits), xp.asarray(classes)
+    cross_entropy_shape(logits.shape, classes.shape)  # else a row would serve several classes, by broadcasting
+    picks = _checked_classes(classes, logits.shape[-1])
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     picked = xp.take_along_axis(shifted, picks[..., None], axis=-1)[..., 0]
     return (xp.log(xp.exp(shifted).sum(axis=-1)) - picked).mean()
