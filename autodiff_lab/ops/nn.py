@@ -138,7 +138,8 @@ def cross_entropy(xp: Any, logits: Any, classes: Any) -> Any:
 
 
 def _checked_classes(classes: Any, count: int) -> Any:
-    _check_whole(classes.dtype)
+    if classes.dtype.kind not in "iu":
+        _check_whole(classes.dtype)
     low, high = (classes.min().item(), classes.max().item()) if classes.size else (0, 0)
     if classes.size and not 0 <= low <= high < count:
         raise IndexError(
