@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..graph import Graph, Node
-from ..operators import Op, Shape, registry
+from ..operand_rules import Shape
+from ..operators import Op, registry
 from .mistakes import ScheduleError
 
 DType = np.dtype[Any]
