@@ -176,6 +176,7 @@ class _Builder:
             node=node.id,
             sequence=sequence,
             micro_batch=number,
+            serial=node.serial,
         )
 
     def _sum(self, node: Node, number: int) -> Task:

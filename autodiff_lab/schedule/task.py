@@ -32,6 +32,7 @@ class Task:
         on: the name or kind of the resource that it must have; None is any that computes.
         demand: units of the resource's capacity.
         op, node, sequence, micro_batch: where it came from. ``sequence`` is the forward node's number, also in backward.
+        serial: ``Node.serial`` of the node that it came from: pictures show both as one thing.
     """
 
     call: Callable[..., Any] | None = None
@@ -51,6 +52,7 @@ class Task:
     node: int | None = None
     sequence: int = -1
     micro_batch: int = 0
+    serial: int = -1
     id: int = -1  # its place among the tasks, given by Tasks
 
     @property

@@ -5,12 +5,14 @@ from .forward_mode_view import ForwardModeView
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
 from .op_card import OpCard
+from .ready_queue_view import ReadyQueueView
 from .registration_view import RegistrationView
+from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
 from .training_view import TrainingView
 from .view import View
 
 __all__ = [
-    "DispatchView", "ForwardModeView", "GradientFlowView", "GraphView", "OpCard", "RegistrationView", "TopologicalOrderView",
-    "TrainingView", "View",
+    "DispatchView", "ForwardModeView", "GradientFlowView", "GraphView", "OpCard", "ReadyQueueView",
+    "RegistrationView", "TimelineView", "TopologicalOrderView", "TrainingView", "View",
 ]  # fmt: skip

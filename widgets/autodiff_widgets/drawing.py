@@ -99,7 +99,7 @@ class Drawing:
         element = self.elements.get(node)
         if element is None:
             return ()
-        return (Change(element, state, texts if element.startswith("n") else {}),)
+        return (Change(element, state, {} if element in self.boxes else texts),)
 
     def edge(self, source: int, consumer: int, argument: int, state: State) -> tuple[Change, ...]:
         """The change of an edge's element; none where it is not drawn."""
@@ -114,11 +114,12 @@ def draw(
     collapse: Collection[str] = (),
     badge: str | None = None,
     engine: Engine = "ladder",
+    key: Callable[[Node], str] = key_of,
 ) -> Drawing:
     """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
 
     A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note
-    says so. ``engine`` says how ``layout.place`` places it.
+    says so. ``engine`` says how ``layout.place`` places it. ``key`` names a node's element.
     """
     small, stands_for = collapsed(graph, collapse)
     note = ""
@@ -134,39 +135,47 @@ def draw(
         engine,
     )
     note = " ".join(filter(None, [note, layout.notice]))
-    pane = Pane(_svg(small, layout, texts, badge, note), label)
-    elements = {old: _key(small.nodes[new]) for old, new in stands_for.items() if new < len(small)}
+    keys = [_box_key(node) if "collapsed" in node.attributes else key(node) for node in small]
+    pane = Pane(_svg(small, layout, keys, texts, badge, note), label)
+    elements = {old: keys[new] for old, new in stands_for.items() if new < len(small)}
     edges = {
-        (source, node.id, argument): key
+        (source, node.id, argument): line
         for node in graph
         for argument, source in enumerate(node.inputs)
-        if (key := _edge_between(small, stands_for[source], stands_for[node.id], argument))
+        if (line := _edge_between(small, keys, stands_for[source], stands_for[node.id], argument))
     }
-    boxes = {_key(node): node for node in small if "collapsed" in node.attributes}
+    boxes = {keys[node.id]: node for node in small if "collapsed" in node.attributes}
     return Drawing(pane, elements, edges, boxes, frozenset(band.scope for band in layout.bands), note)
 
 
-def _key(node: Node) -> str:
-    """The key of a box: of a node, or of a collapsed scope."""
-    return shapes.box_key(node.name, node.serial) if "collapsed" in node.attributes else key_of(node)
+def _box_key(node: Node) -> str:
+    """The key of a box that stands for a collapsed scope."""
+    return shapes.box_key(node.name, node.serial)
 
 
-def _edge_between(small: Graph, source: int, consumer: int, argument: int) -> str | None:
+def _edge_between(small: Graph, keys: Sequence[str], source: int, consumer: int, argument: int) -> str | None:
     """The key of the drawn edge that stands for an edge of the whole graph; None inside a box and where it is cut off."""
     if source == consumer or consumer >= len(small):
         return None
     node = small.nodes[consumer]
     if "collapsed" in node.attributes:
         argument = node.inputs.index(source)
-    return f"{_key(small.nodes[source])}>{_key(node)}.{argument}"
+    return f"{keys[source]}>{keys[consumer]}.{argument}"
 
 
-def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: str | None, note: str) -> str:
+def _svg(
+    small: Graph,
+    layout: Layout,
+    keys: Sequence[str],
+    texts: Sequence[Sequence[Text]],
+    badge: str | None,
+    note: str,
+) -> str:
     """The document: bands behind edges behind nodes and names."""
     parts = [shapes.band(band.x, band.y, band.width, band.height) for band in layout.bands]
     for line in sorted(layout.lines, key=lambda line: line.way != "saved"):
         source = small.nodes[line.source]
-        key = f"{_key(source)}>{_key(small.nodes[line.consumer])}.{line.argument}"
+        key = f"{keys[line.source]}>{keys[line.consumer]}.{line.argument}"
         kept = (
             f"{node_label(source)} is kept for the backward pass: {source.nbytes} bytes" if line.way == "saved" else ""
         )
@@ -174,7 +183,7 @@ def _svg(small: Graph, layout: Layout, texts: Sequence[Sequence[Text]], badge: s
     for node, box in zip(small, layout.boxes, strict=True):
         css = f"{node.phase} {'op collapsed' if 'collapsed' in node.attributes else node.kind}"
         title = node_label(node, longest=10**6)
-        parts.append(shapes.node(_key(node), box, css, texts[node.id], title, badge))
+        parts.append(shapes.node(keys[node.id], box, css, texts[node.id], title, badge))
     parts += [shapes.band_name(band.x, band.y, band.scope) for band in layout.bands]
     height = layout.height
     if note:

@@ -296,7 +296,7 @@ function detailsPanel(facts) {
     root,
     /** @type {(key: string | null, name: string) => void} */
     show(key, name) {
-      const rows = (facts[key ?? ""] ?? []).map(([label, value]) =>
+      const rows = (facts[key ?? ""] ?? facts[key?.split("~")[0] ?? ""] ?? []).map(([label, value]) =>
         html("tr", {}, html("th", { scope: "row" }, label), html("td", {}, value)),
       );
       const table = html("table", {}, html("caption", {}, name), html("tbody", {}, ...rows));
@@ -357,6 +357,12 @@ function makeButtons(box, facts) {
     event.preventDefault();
   });
 }
+
+/**
+ * Whether two keys are one thing in several places: the same, or one is the other with a part behind a ~ (see scene.py).
+ * @param {string} a @param {string | null} b
+ */
+const akin = (a, b) => b !== null && (a === b || a.startsWith(`${b}~`) || b.startsWith(`${a}~`));
 
 /** The key of the element with facts around a target. @param {EventTarget?} target @param {Scene["facts"]} facts */
 function keyOf(target, facts) {
@@ -457,11 +463,10 @@ function buildPlayer(el, model, signal) {
   /** @param {string | null} key */
   function select(key) {
     if (key === selected) return;
-    for (const element of elements.get(selected ?? "") ?? []) element.removeAttribute("data-selected");
     selected = key;
-    const chosen = elements.get(key ?? "") ?? [];
-    for (const element of chosen) element.setAttribute("data-selected", "");
-    details.show(key, chosen.map((element) => element.querySelector(".label")?.textContent).find(Boolean) ?? key ?? "");
+    for (const [other, same] of elements) for (const element of same) element.toggleAttribute("data-selected", akin(other, key));
+    const name = (elements.get(key ?? "") ?? []).map((element) => element.querySelector(".label")?.textContent).find(Boolean);
+    details.show(key, name ?? facts[key ?? ""]?.[0][1] ?? key ?? "");
     look(key, true, 0.5); // what was clicked is in sight, and stays where it is
     traits.write("selected", key);
   }

@@ -1,8 +1,9 @@
 """The vocabulary of pictures: a Scene is panes, frames and facts, computed once in Python and played by the browser.
 
 A pane's SVG marks every element that takes part with ``data-op="KEY"``; several elements may share a key (a node, its
-row in a list, a bar in a timeline), and a key means the same op in every view of a page. The state of an element is one
-word in its ``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an
+row in a list, a bar in a timeline), and a key means the same op in every view of a page. What shows the same thing but
+has states of its own bears the key with a ``~`` and a word behind it; both are selected together. The state of an element is
+one word in its ``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an
 element, a ``<text data-slot="NAME">`` can be rewritten by a frame.
 """
 

@@ -137,15 +137,13 @@ def row(key: str, box: Box, lines: Sequence[Text], css: str = "row", lefts: Sequ
 
 def bar(key: str, box: Box, css: str, title: str) -> str:
     """A bar of a chart."""
-    return (
-        f'<g class="bar {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
-        f"{_rect(box.x, box.y, box.width, box.height, min(3, box.width / 4))}</g>"
-    )
+    return group(key, f"bar {css}", title, rectangle(box, min(3, box.width / 4)))
 
 
 def group(key: str, css: str, title: str, drawn: str) -> str:
-    """Shapes that are one element."""
-    return f'<g class="{css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>{drawn}</g>'
+    """Shapes that are one element; without a key they are only drawn."""
+    named = f' data-op="{escaped(key)}"' if key else ""
+    return f'<g class="{css}"{named}><title>{escaped(title)}</title>{drawn}</g>'
 
 
 def column(key: str, box: Box, title: str, drawn: str) -> str:
@@ -163,6 +161,16 @@ def line(points: Sequence[Point], css: str, offset: float = 0.0) -> str:
     way = "L".join(map(_p, points))
     begins = f' stroke-dashoffset="{_n(offset)}"' if offset else ""
     return f'<path class="{css}"{begins} d="M{way}"/>'
+
+
+def outline(points: Sequence[Point]) -> str:
+    """A closed shape with straight sides."""
+    return f'<path d="M{"L".join(map(_p, points))}z"/>'
+
+
+def rectangle(box: Box, radius: float) -> str:
+    """A box with round corners."""
+    return _rect(box.x, box.y, box.width, box.height, radius)
 
 
 def mark(point: Point, number: int, css: str) -> str:

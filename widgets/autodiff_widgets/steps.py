@@ -82,13 +82,23 @@ class Listing:
     @property
     def pane(self) -> Pane:
         """The picture of the empty list."""
+        return listings_pane(self.title, self)
+
+    @property
+    def height(self) -> float:
+        """The px that it takes in a pane."""
+        return 50 + (self.HEIGHT + self.GAP) * len(self._keys)
+
+    def parts(self, top: float = 0.0) -> list[str]:
+        """The shapes of the empty list, from ``top`` on."""
         step = self.HEIGHT + self.GAP
         rows = [
-            shapes.row(key, Box(place, 16, 46 + step * place, self.WIDTH, self.HEIGHT), [Text("", "label", "text")])
+            shapes.row(
+                key, Box(place, 16, top + 46 + step * place, self.WIDTH, self.HEIGHT), [Text("", "label", "text")]
+            )
             for place, key in enumerate(self._keys)
         ]
-        head = shapes.heading(self.title, 16, 32)
-        return Pane(shapes.page(self.WIDTH + 32, 56 + step * len(rows), [head, *rows]), self.title)
+        return [shapes.heading(self.title, 16, top + 32), *rows]
 
     def show(self, entries: Sequence[int], row: Callable[[int, int], Row]) -> tuple[Change, ...]:
         """The changes that make the list show these entries; ``row(place, entry)`` is asked for those that are seen."""
@@ -111,3 +121,12 @@ class Listing:
             return rows + [Row("")] * (count - len(rows))
         rows = [row(place, entries[place]) for place in range(count - 1)]
         return [*rows, Row(f"… {total - count + 1} more")]
+
+
+def listings_pane(label: str, *listings: Listing) -> Pane:
+    """Lists below each other in one picture."""
+    parts, top = [], 0.0
+    for listing in listings:
+        parts += listing.parts(top)
+        top += listing.height
+    return Pane(shapes.page(Listing.WIDTH + 32, top + 6, parts), label)

@@ -1,0 +1,327 @@
+"""Views of schedules: the picture is the timeline, the steps are the events, and the sentences say what happened."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, get_args
+
+import autodiff_widgets as aw
+import pytest
+from autodiff_widgets.captions import Names, caption
+from autodiff_widgets.schedule_captions import CAUSES, choice_caption, figures_caption, time_text
+from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
+from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
+from autodiff_widgets.view import View
+
+from autodiff_lab import events, schedule
+from autodiff_lab.schedule import Task, Timeline
+from autodiff_lab.schedule.idleness import Cause
+from tests.drawn_graphs import joint, mlp_arguments, mlp_loss
+from tests.test_every_view import SVG, elements
+
+NAMES = Names("`t{}`".format)
+STEP = schedule.training_step(3, micro_batches=2, update=0.5)
+GRAPH = joint(mlp_loss, *mlp_arguments())
+
+
+def pipelined() -> schedule.Tasks:
+    stages = schedule.training_step(4, micro_batches=3, devices=["gpu0", "gpu1", "gpu2", "gpu3"])
+    return schedule.with_transfers(stages, schedule.AlphaBeta(0.2, 0.1))
+
+
+TIMELINES: dict[str, Callable[[], Timeline]] = {
+    "of a chain": lambda: schedule.simulate(STEP, 2, "critical_path"),
+    "of one task": lambda: schedule.simulate({"only": Task()}, 1),
+    "of no task": lambda: schedule.simulate({}, 2),
+    "of nothing that takes time": lambda: schedule.simulate({"a": Task(cost=0), "b": Task(cost=0, after=["a"])}, 2),
+    "of a graph": lambda: schedule.simulate(schedule.from_graph(GRAPH, micro_batches=2), 2, "heft"),
+    "of a pipeline": lambda: schedule.simulate(pipelined(), schedule.pipeline(4), "fifo"),
+    "that is real": lambda: schedule.run({"p": Task(lambda: 1), "q": Task(lambda p: p + 1, after=["p"])})[1],
+}
+
+
+@pytest.fixture(scope="module", params=TIMELINES, ids=str)
+def timeline(request: pytest.FixtureRequest) -> Timeline:
+    return TIMELINES[request.param]()
+
+
+def bars(view: View) -> dict[str, ET.Element]:
+    return {key: found[0] for key, found in elements(view).items() if found[0].attrib["class"].startswith("bar")}
+
+
+def edges_of(bar: ET.Element) -> tuple[float, float]:
+    """Where a bar begins and ends, in px."""
+    rect, path = bar.find("{*}rect"), bar.find("{*}path")
+    if rect is not None:
+        return float(rect.attrib["x"]), float(rect.attrib["x"]) + float(rect.attrib["width"])
+    assert path is not None
+    xs = [float(x) for x in re.findall(r"[ML]([\d.]+) ", path.attrib["d"])]
+    return min(xs), max(xs)
+
+
+def axis_of(view: View) -> tuple[float, float]:
+    """Where the time axis begins and ends, in px."""
+    lines = [e.attrib["d"] for e in ET.fromstring(view.scene.panes[0].svg).iter() if e.attrib.get("class") == "axis"]
+    ends = [[float(x) for x in re.findall(r"[ML]([\d.]+) ", line)] for line in lines]
+    left, right = max(ends, key=lambda pair: pair[1] - pair[0])
+    return left, right
+
+
+def test_every_task_that_ran_has_one_bar_as_long_as_it_took(timeline: Timeline) -> None:
+    view = aw.TimelineView(timeline)
+    keys, drawn = task_keys(timeline.tasks), bars(view)
+    assert set(drawn) == {keys[task] for task in timeline.order}
+    by_px = [edges_of(drawn[keys[task]]) for task in timeline.order]
+    left, right = axis_of(view)
+    scale = (right - left) / (timeline.makespan or 1.0)
+    for task, (start, end) in zip(timeline.order, by_px, strict=True):
+        assert start - left == pytest.approx(scale * timeline.starts[task], abs=0.2)
+        assert end - start == pytest.approx(max(scale * timeline.duration(task), 1.0), abs=0.2)
+
+
+def test_bars_of_one_lane_do_not_overlap_and_lanes_stand_below_each_other() -> None:
+    timeline = TIMELINES["of a pipeline"]()
+    keys, drawn = task_keys(timeline.tasks), bars(aw.TimelineView(timeline))
+    for lane in range(len(timeline.machine.lanes)):
+        mine = [edges_of(drawn[keys[task]]) for task in timeline.order if timeline.lanes[task] == lane]
+        assert all(end <= start + 0.2 for (_, end), (start, _) in pairwise(mine))
+
+
+def test_the_active_bars_of_a_step_are_the_tasks_that_run_then(timeline: Timeline) -> None:
+    view = aw.TimelineView(timeline)
+    keys = task_keys(timeline.tasks)
+    moments = sorted({t for task in timeline.order for t in (timeline.starts[task], timeline.ends[task])})
+    moments = sorted({*moments, *(idle.start for idle in timeline.idle)})
+    assert len(view.frames) == 1 + len(moments)
+    for number, time in enumerate(moments, start=1):
+        active = {key for key, state in view.scene.states_at(number).items() if state == "active"} & set(keys)
+        runs = {keys[t] for t in timeline.order if timeline.starts[t] <= time < timeline.ends[t]}
+        assert active == runs, view.frames[number].caption
+
+
+def test_idle_time_is_drawn_with_its_cause_in_words() -> None:
+    timeline = schedule.simulate(STEP, 2, "loop")
+    view = aw.TimelineView(timeline)
+    told = [dict(rows) for key, rows in view.scene.facts.items() if key.startswith("idle.")]
+    assert [rows["because"] for rows in told] == [CAUSES[idle.cause][1] for idle in timeline.idle]
+    assert all(key in elements(view) for key in view.scene.facts)
+    for idle in timeline.idle:
+        lane = timeline.lane_title(idle.lane)
+        begins = next(f.caption for f in view.frames[1:] if f.caption.startswith(f"At {time_text(idle.start)} "))
+        assert f"{lane} idles until {time_text(idle.end)}: {CAUSES[idle.cause][1]}." in begins
+
+
+def test_every_cause_of_idle_time_has_words() -> None:
+    assert set(CAUSES) == set(get_args(Cause))
+
+
+def test_arrows_of_a_bar_are_its_dependencies() -> None:
+    timeline = TIMELINES["of a pipeline"]()
+    keys, found = task_keys(timeline.tasks), elements(aw.TimelineView(timeline))
+    for task in range(len(timeline.tasks)):
+        count = len(timeline.tasks.predecessors[task]) + len(timeline.tasks.successors[task])
+        assert len(found.get(f"{keys[task]}~arrows", [])) == count
+
+
+def test_two_timelines_share_an_axis_and_the_quicker_one_is_named() -> None:
+    quick, slow = schedule.simulate(STEP, 2, "critical_path"), schedule.simulate(STEP, 2, "serial")
+    view = aw.TimelineView(slow, quick)
+    drawn, keys = bars(view), task_keys(STEP)
+    assert set(drawn) == {*keys, *(f"{key}~2" for key in keys)}
+    ends = [max(edges_of(drawn[key + suffix])[1] for key in keys) for suffix in ("", "~2")]
+    left = axis_of(view)[0]
+    assert (ends[1] - left) / (ends[0] - left) == pytest.approx(quick.makespan / slow.makespan, abs=0.01)
+    ratio = slow.makespan / quick.makespan
+    assert f"`critical_path` ends after {time_text(quick.makespan)}" in view.frames[-1].caption
+    assert f"{ratio:.2f} times as long" in view.frames[-1].caption
+
+
+def test_a_timeline_of_very_many_tasks_is_binned_and_says_so() -> None:
+    tasks = schedule.training_step(30, micro_batches=20)
+    timeline = schedule.simulate(tasks, 2, "loop")
+    assert len(timeline.order) > MOST_BARS
+    view = aw.TimelineView(timeline)
+    assert f"1/{BINS} of the time" in view.frames[0].caption and len(view.frames) == 1
+    area = 0.0
+    for element in ET.fromstring(view.scene.panes[0].svg).iter(f"{SVG}g"):
+        rect = element.find("{*}rect")
+        if element.attrib.get("class", "").startswith("bar bin") and rect is not None:
+            area += float(rect.attrib["width"]) * float(rect.attrib["height"])
+    left, right = axis_of(view)
+    assert area == pytest.approx(timeline.utilisation * 2 * LANE * (right - left), rel=0.01)
+
+
+def test_a_task_that_failed_is_called_so() -> None:
+    def fails() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError) as caught:
+        schedule.run({"bad": Task(fails), "after": Task(lambda x: x, after=["bad"])}, workers=1)
+    timeline: Any = caught.value.timeline  # type: ignore[attr-defined]
+    view = aw.TimelineView(timeline)
+    assert "`bad` failed." in view.text() and "status failed" in view.text()
+    assert set(bars(view)) == {"task:bad"}
+
+
+@pytest.mark.parametrize("wrong", [None, 3, GRAPH, STEP], ids=lambda it: type(it).__name__)
+def test_what_is_no_timeline_is_refused_with_what_to_pass(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"(?s)TimelineView: expected a Timeline, got .*schedule\.simulate"):
+        aw.TimelineView(wrong)
+
+
+# --------------------------------------------------------------------------------------------------------- ready queue
+
+
+def test_a_frame_shows_the_queue_and_the_devices_as_they_are_after_its_event(timeline: Timeline) -> None:
+    view = aw.ReadyQueueView(timeline.tasks, timeline.machine, "fifo")
+    ready: set[int] = set()
+    runs: set[int] = set()
+    for number, event in enumerate(view.events, start=1):
+        match event:
+            case events.TaskEnqueued(task):
+                ready.add(task)
+            case events.TaskTaken(task):
+                ready.remove(task)
+            case events.ResourceAcquired(task):
+                runs.add(task)
+            case events.ResourceReleased(task):
+                runs.remove(task)
+        texts = {key: text for (key, _), text in view.scene.texts_at(number).items()}
+        rows = [texts.get(f"ready.{place}", "") for place in range(8)]
+        assert len([row for row in rows if row]) == min(len(ready), 8)
+        lanes = [texts[f"lane.{lane}"] for lane in range(len(timeline.machine.lanes))]
+        assert len([row for row in lanes if not row.endswith(": free")]) == len(runs)
+
+
+def test_the_first_of_the_queue_is_the_one_that_is_taken_where_devices_are_alike() -> None:
+    for policy in ("fifo", "lifo", "critical_path", "backward_first"):
+        view = aw.ReadyQueueView(STEP, 2, policy)
+        for number, event in enumerate(view.events):
+            if isinstance(event, events.TaskTaken):
+                first = view.scene.texts_at(number)["ready.0", "text"]
+                assert first.startswith(f"{STEP.name(event.task)}: ")
+
+
+def test_captions_number_the_seven_steps() -> None:
+    view = aw.ReadyQueueView(STEP, 2, "critical_path")
+    steps = [int(frame.caption[5]) for frame in view.frames[1:]]
+    assert all(frame.caption.startswith(f"Step {step}: ") for frame, step in zip(view.frames[1:], steps, strict=True))
+    assert steps == [event.step for event in view.events] and set(steps) == {1, 2, 3, 4, 5, 6, 7}  # type: ignore[union-attr]
+
+
+def test_the_view_ends_with_the_figures_of_its_timeline() -> None:
+    view = aw.ReadyQueueView(STEP, 2, "critical_path")
+    assert view.frames[-1].caption.endswith(figures_caption(view.timeline))
+
+
+def test_a_task_has_the_key_of_its_node_in_every_view() -> None:
+    tasks = schedule.from_graph(GRAPH)
+    timeline = schedule.simulate(tasks, 2)
+    keys = {f"n{node.serial}" for node in GRAPH if node.op is not None}
+    assert set(task_keys(tasks)) == keys
+    for view in (aw.TimelineView(timeline), aw.ReadyQueueView(GRAPH, 2), aw.GraphView(GRAPH)):
+        assert keys <= set(elements(view)) and keys <= set(view.scene.facts)
+
+
+def test_micro_batches_of_a_node_have_its_key_and_a_name_of_their_own() -> None:
+    keys = task_keys(schedule.from_graph(GRAPH, micro_batches=3))
+    assert len(set(keys)) == len(keys)
+    first = f"n{next(node.serial for node in GRAPH if node.op is not None)}"
+    assert [key.split("~")[0] for key in keys].count(first) == 3
+
+
+def test_the_graph_of_tasks_has_their_dependencies() -> None:
+    for make in TIMELINES.values():
+        tasks = make().tasks
+        graph = graph_of_tasks(tasks)
+        waits = [{tasks.order[i] for i in node.inputs} for node in graph]
+        assert waits == [set(tasks.predecessors[task]) for task in tasks.order]
+
+
+def test_names_of_a_user_are_shown_and_never_run() -> None:
+    name = "<script>alert(1)</script>~\x00"
+    tasks = {name: Task(), "b": Task(after=[name])}
+    for view in (aw.ReadyQueueView(tasks, 1), aw.TimelineView(schedule.simulate(tasks, 1))):
+        assert "<script" not in view.scene.panes[0].svg and "<script>alert(1)</script>~" in view.text()
+
+
+@pytest.mark.parametrize("wrong", [None, 3.0, "abc", lambda: 1], ids=repr)
+def test_what_is_no_task_is_refused_with_what_to_pass(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"ReadyQueueView: expected Tasks or a Graph, got .*from_graph"):
+        aw.ReadyQueueView(wrong)
+
+
+# ----------------------------------------------------------------------------------------------------------- sentences
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (events.TasksCollected(3, "fifo"), "Step 1: 3 tasks collected. The policy is `fifo`."),
+        (events.TaskDependenciesCounted(1, 0), "Step 2: `t1` waits for no task."),
+        (events.TaskDependenciesCounted(1, 2), "Step 2: `t1` waits for 2 tasks."),
+        (
+            events.TaskEnqueued(1, 2.5, 0.0, 3),
+            "Step 3: `t1` waits for nothing: it joins the ready queue, with the priority 2.5.",
+        ),
+        (
+            events.TaskEnqueued(1, 2, 0.004, 6),
+            "Step 6: at 4 ms `t1` waits for nothing more: it joins the ready queue, with the priority 2.",
+        ),
+        (
+            events.ResourceAwaited(1, "core0", "busy", 2, 1.0),
+            "Step 4: at 1 s `t1` stays in the ready queue: `core0` is busy with `t2`.",
+        ),
+        (
+            events.ResourceAwaited(1, None, "busy", 2, 1.0),
+            "Step 4: at 1 s `t1` stays in the ready queue: every device that could run it is busy; `t2` ends first.",
+        ),
+        (
+            events.ResourceAwaited(1, "gpu", "memory", None, 1.0),
+            "Step 4: at 1 s `t1` stays in the ready queue: there is not enough memory on `gpu`.",
+        ),
+        (
+            events.ResourceAwaited(1, "gpu", "transfer", 0, 1.0),
+            "Step 4: at 1 s `t1` stays in the ready queue: the value of `t0` is still on its way to `gpu`.",
+        ),
+        (
+            events.ResourceAwaited(1, None, "policy", None, 1.0),
+            "Step 4: at 1 s `t1` stays in the ready queue: the policy lets it wait.",
+        ),
+        (events.ResourceAcquired(1, "gpu", 1, 1.0), "Step 4: `t1` is given lane 1 of `gpu`, and runs."),
+        (events.TaskDependencyDone(1, 2, 0), "Step 5: `t1` is done, so `t2` waits for nothing more."),
+        (
+            events.AllTasksDone(2.0),
+            "Step 7: steps 4 to 6 were repeated until nothing was left. All tasks are done at 2 s.",
+        ),
+    ],
+)
+def test_a_sentence_has_the_step_and_the_facts_of_its_event(event: events.Event, sentence: str) -> None:
+    assert caption(event, NAMES) == sentence
+
+
+@pytest.mark.parametrize(
+    ("ready", "sentence"),
+    [
+        ({1: 5.0}, "It was the only one there, with the priority 5."),
+        ({1: 5.0, 0: 2.0}, "Its priority 5 is the highest of 2."),
+        ({1: 5.0, 2: 5.0}, "Its priority 5 is the highest of 2, and it came first."),
+        ({1: 5.0, 0: 7.0}, "Its priority is 5; `t0` had to wait, for what it needs is not free."),
+    ],
+)
+def test_the_choice_of_a_task_is_explained_by_its_priority(ready: dict[int, float], sentence: str) -> None:
+    assert choice_caption(1, ready, NAMES) == sentence
+
+
+def test_times_are_written_in_a_unit_that_suits_them() -> None:
+    assert [time_text(t) for t in (0.0, 1.5, 0.25, 0.05, 3e-5, 2e-9)] == [
+        "0 s",
+        "1.5 s",
+        "0.25 s",
+        "50 ms",
+        "30 µs",
+        "2 ns",
+    ]

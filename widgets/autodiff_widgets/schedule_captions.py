@@ -1,0 +1,164 @@
+"""Sentences about scheduling: those of its events, numbered as the lecture numbers its seven steps, and those of timelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from autodiff_lab import events
+from autodiff_lab.schedule.timeline import Timeline
+
+from .captions import Names, counted, listed, says
+from .values import number_text
+
+# Why a lane did nothing: in few words, for a picture, and as a sentence's end.
+CAUSES: Mapping[str, tuple[str, str]] = {
+    "dependencies": ("waits for results", "every task that is left waits for results that are not there yet"),
+    "transfer": ("value on its way", "a value that is needed is still on its way"),
+    "memory": ("memory full", "no ready task fits into the memory that is left"),
+    "policy": ("policy waits", "tasks are ready, and the policy has other plans for them"),
+    "nothing left": ("nothing left", "every task that could run there has begun"),
+}
+
+
+def time_text(seconds: float) -> str:
+    """A time in a unit that suits it.
+
+    >>> time_text(3.0), time_text(0.0125), time_text(0.0), time_text(2.5e-6)
+    ('3 s', '12.5 ms', '0 s', '2.5 µs')
+    """
+    unit, size = time_unit(seconds)
+    return f"{number_text(float(seconds / size), 4)} {unit}"
+
+
+def time_unit(longest: float) -> tuple[str, float]:
+    """The unit in which times up to ``longest`` are written, and how many seconds it has."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if longest >= 0.1 * size:
+            return unit, size
+    return ("s", 1.0) if not longest else ("ns", 1e-9)
+
+
+# -------------------------------------------------------------------------------------------------------- seven steps
+
+
+@says(events.TasksCollected)
+def _tasks_collected(event: events.TasksCollected, name: Names) -> str:
+    return f"Step 1: {counted(event.total, 'task')} collected. The policy is `{event.policy}`."
+
+
+@says(events.TaskDependenciesCounted)
+def _task_dependencies_counted(event: events.TaskDependenciesCounted, name: Names) -> str:
+    waits = counted(event.waiting_for, "task") if event.waiting_for else "no task"
+    return f"Step 2: {name(event.task)} waits for {waits}."
+
+
+@says(events.TaskEnqueued)
+def _task_enqueued(event: events.TaskEnqueued, name: Names) -> str:
+    when = "" if event.step == 3 else f"at {time_text(event.time)} "
+    return (
+        f"Step {event.step}: {when}{name(event.task)} waits for nothing{' more' * (event.step != 3)}: it joins the ready "
+        f"queue, with the priority {number_text(float(event.priority), 4)}."
+    )
+
+
+@says(events.TaskTaken)
+def _task_taken(event: events.TaskTaken, name: Names) -> str:
+    return f"Step 4: at {time_text(event.time)} the policy takes {name(event.task)} out of the ready queue."
+
+
+@says(events.ResourceAwaited)
+def _resource_awaited(event: events.ResourceAwaited, name: Names) -> str:
+    where = f"`{event.resource}`" if event.resource else "every device that could run it"
+    holder = "" if event.blocker is None else name(event.blocker)
+    why = {
+        "busy": f"{where} is busy" + (f" with {holder}" if event.resource else f"; {holder} ends first") * bool(holder),
+        "memory": f"there is not enough memory on {where}" + f", and {holder} may free some" * bool(holder),
+        "transfer": f"the value of {holder or 'another task'} is still on its way to {where}",
+        "policy": "the policy lets it wait",
+    }
+    return f"Step 4: at {time_text(event.time)} {name(event.task)} stays in the ready queue: {why[event.cause]}."
+
+
+@says(events.ResourceAcquired)
+def _resource_acquired(event: events.ResourceAcquired, name: Names) -> str:
+    return f"Step 4: {name(event.task)} is given {_lane(event.resource, event.lane)}, and runs."
+
+
+@says(events.ResourceReleased)
+def _resource_released(event: events.ResourceReleased, name: Names) -> str:
+    return f"Step 4: at {time_text(event.time)} {name(event.task)} is done, and gives {_lane(event.resource, event.lane)} back."
+
+
+@says(events.TaskDependencyDone)
+def _task_dependency_done(event: events.TaskDependencyDone, name: Names) -> str:
+    left = f"still waits for {counted(event.waiting_for, 'task')}" if event.waiting_for else "waits for nothing more"
+    return f"Step 5: {name(event.task)} is done, so {name(event.successor)} {left}."
+
+
+@says(events.AllTasksDone)
+def _all_tasks_done(event: events.AllTasksDone, name: Names) -> str:
+    return f"Step 7: steps 4 to 6 were repeated until nothing was left. All tasks are done at {time_text(event.time)}."
+
+
+def _lane(resource: str, lane: int) -> str:
+    return f"`{resource}`" if not lane else f"lane {lane} of `{resource}`"
+
+
+def choice_caption(task: int, ready: Mapping[int, float], name: Names) -> str:
+    """Why the policy took a task: its priority beside those of the others that were ready.
+
+    >>> choice_caption(1, {0: 2.0, 1: 5.0}, Names("`t{}`".format))
+    'Its priority 5 is the highest of 2.'
+    """
+    mine = number_text(float(ready[task]), 4)
+    if len(ready) == 1:
+        return f"It was the only one there, with the priority {mine}."
+    ahead = [other for other in ready if (-ready[other], other) < (-ready[task], task)]
+    if ahead:
+        return f"Its priority is {mine}; {_some(map(name, ahead))} had to wait, for what it needs is not free."
+    ties = sum(ready[other] == ready[task] for other in ready) > 1
+    return f"Its priority {mine} is the highest of {len(ready)}" + (", and it came first." if ties else ".")
+
+
+# ----------------------------------------------------------------------------------------------------------- timelines
+
+
+def figures_caption(timeline: Timeline) -> str:
+    """Makespan, utilisation and what it could be at most."""
+    kind = "simulated" if timeline.simulated else "real"
+    devices = counted(timeline.machine.workers, "lane")
+    return (
+        f"`{timeline.policy}` ({kind}) on {devices}: makespan {time_text(timeline.makespan)}, "
+        f"{percent(timeline.utilisation)} of the lanes' time used, of at most {percent(timeline.bound)}."
+    )
+
+
+def moment_caption(
+    time: float,
+    ended: Iterable[tuple[str, str]],
+    begun: Iterable[tuple[str, str]],
+    idle: Iterable[tuple[str, str, float]],
+) -> str:
+    """What happens in a timeline at a moment: (task, lane) that end and begin, (lane, cause, end) that begin to idle.
+
+    >>> moment_caption(3.0, [("`a`", "core0")], [], [("core0", "dependencies", 5.0)])
+    'At 3 s `a` ends on core0. core0 idles until 5 s: every task that is left waits for results that are not there yet.'
+    """
+    ends, begins = (
+        _some(f"{task}{'' if place else f' {verb}'} on {lane}" for place, (task, lane) in enumerate(pairs))
+        for verb, pairs in (("ends", ended), ("begins", begun))
+    )
+    what = "; ".join(filter(None, [ends, begins])) or "nothing ends or begins"
+    rests = [f"{lane} idles until {time_text(end)}: {CAUSES[cause][1]}." for lane, cause, end in idle]
+    return " ".join([f"At {time_text(time)} {what}.", *rests[:3]])
+
+
+def percent(part: float) -> str:
+    """A share as a whole percentage."""
+    return f"{100 * part:.0f} %"
+
+
+def _some(words: Iterable[str], most: int = 4) -> str:
+    """Words as English writes a list, the first few of many."""
+    every = list(words)
+    return listed(every if len(every) <= most else [*every[:most], f"{len(every) - most} more"])

@@ -1,0 +1,186 @@
+"""TimelineView: which task ran when and where, with idle time and its cause; two timelines on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from autodiff_lab.schedule.idleness import Idle
+from autodiff_lab.schedule.timeline import Timeline
+
+from . import shapes
+from .facts import Rows
+from .scene import Change, Pane, Scene
+from .schedule_captions import CAUSES, figures_caption, moment_caption, time_text
+from .steps import Steps
+from .subjects import described
+from .tasks_shown import task_facts, task_names
+from .timeline_chart import BINS, RIGHT, TOP, Chart, axis_parts, key_parts, lanes_width, time_axis
+from .view import View
+
+LEGEND = (("active", "runs now"), ("used", "has just ended"))
+
+
+class TimelineView(View):
+    """A schedule, simulated or real: a row for each lane, a bar for each task, and why lanes were idle.
+
+    Select a bar to see what it waits for and what waits for it. Steps go through time, from one start or end to the next.
+
+    Args:
+        timeline: what ``schedule.simulate`` or ``schedule.run`` gives.
+        other: a second timeline, drawn below the first on the same axis: another policy, or the real run.
+
+    >>> from autodiff_lab import schedule
+    >>> tasks = {"a": schedule.Task(cost=2), "b": schedule.Task(cost=1), "c": schedule.Task(after=["a", "b"])}
+    >>> view = TimelineView(schedule.simulate(tasks, 2, "fifo"))
+    >>> print(view.frames[2].caption)
+    At 1 s `b` ends on core1. core1 idles until 2 s: every task that is left waits for results that are not there yet.
+    """
+
+    def __init__(self, timeline: Timeline, other: Timeline | None = None, **traits: Any) -> None:
+        self.timelines = tuple(_checked(one) for one in (timeline, other) if one is not None or one is timeline)
+        super().__init__(timeline_scene(self.timelines), **traits)
+
+
+def timeline_scene(timelines: Sequence[Timeline]) -> Scene:
+    """The scene of one timeline, or of two on one axis."""
+    axis, left = time_axis(timelines), lanes_width(timelines)
+    charts: list[Chart] = []
+    top = TOP
+    for place, timeline in enumerate(timelines):
+        charts.append(Chart(timeline, axis, left, top, f"~{place + 1}" if place else ""))
+        top += charts[-1].height + 10
+    film = _Film(charts)
+    key, width = key_parts(timelines)
+    parts = [*key, *axis_parts(axis, left, top), *film.columns()]
+    parts += [part for chart in charts for part in chart.parts()]
+    pane = Pane(shapes.page(max(left + axis.length + RIGHT, width), top + 50, parts), "Timeline")
+    facts = {key: rows for chart in charts for key, rows in _facts(chart)}
+    title = "Timeline of " + " and ".join(
+        f"{shapes.writable(t.policy)}{'' if t.simulated else ' (real)'}" for t in timelines
+    )
+    return Scene(title, (pane,), tuple(film.steps().frames), facts, LEGEND if film.moments else ())
+
+
+def _checked(timeline: Any) -> Timeline:
+    if not isinstance(timeline, Timeline):
+        raise TypeError(
+            f"TimelineView: expected a Timeline, got {described(timeline)}; pass what schedule.simulate(tasks, machine, "
+            "policy) gives, or the second of what schedule.run(graph, inputs) gives"
+        )
+    return timeline
+
+
+class _Happening(NamedTuple):
+    """What one chart shows at one moment."""
+
+    ended: list[int]
+    begun: list[int]
+    idle: list[Idle]
+
+
+class _Film:
+    """The moments at which something ends or begins, one frame each."""
+
+    def __init__(self, charts: Sequence[Chart]) -> None:
+        self.charts = charts
+        self.happenings = [_happenings(chart) for chart in charts]
+        self.moments = sorted({time for happening in self.happenings for time in happening})
+
+    def columns(self) -> Iterator[str]:
+        """From each moment to the next a column that shows where the film is."""
+        for place, (time, then) in enumerate(pairwise(self.moments)):
+            yield from (chart.column(f"moment.{place}", time, then) for chart in self.charts)
+
+    def steps(self) -> Steps:
+        """The picture as a whole, then one frame for each moment."""
+        first = [figures_caption(chart.timeline) for chart in self.charts]
+        first += [_binned(chart) for chart in self.charts if chart.is_binned]
+        steps = Steps("\n".join([*first, *(["Step through time, or select a task."] if self.moments else [])]))
+        for place, time in enumerate(self.moments):
+            self._add(steps, place, time)
+        if len(self.charts) == 2:
+            steps.add(_comparison(*(chart.timeline for chart in self.charts)))
+        return steps
+
+    def _add(self, steps: Steps, place: int, time: float) -> None:
+        lasting: list[Change] = []
+        passing = [Change(f"moment.{place}", "active")] if place + 1 < len(self.moments) else []
+        captions, focus = [], None
+        for chart, happenings in zip(self.charts, self.happenings, strict=True):
+            now = happenings.get(time)
+            if now is None:
+                continue
+            lasting += [Change(chart.keys[task], "active") for task in now.begun if task not in now.ended]
+            lasting += [Change(chart.keys[task], "idle") for task in now.ended]
+            passing += [Change(chart.keys[task], "used") for task in now.ended]
+            focus = next((chart.keys[task] for task in [*now.begun, *now.ended]), focus)
+            captions.append(_caption(chart, time, now, len(self.charts) > 1))
+        steps.add("\n".join(captions), lasting, passing, focus)
+
+
+def _happenings(chart: Chart) -> dict[float, _Happening]:
+    found: dict[float, _Happening] = {}
+
+    def at(time: float) -> _Happening:
+        return found.setdefault(time, _Happening([], [], []))
+
+    t = chart.timeline
+    for task in () if chart.is_binned else t.order:
+        at(t.starts[task]).begun.append(task)
+        at(t.ends[task]).ended.append(task)
+    for idle in chart.idle:
+        at(idle.start).idle.append(idle)
+    return found
+
+
+def _caption(chart: Chart, time: float, now: _Happening, is_one_of_two: bool) -> str:
+    t, name = chart.timeline, task_names(chart.timeline.tasks)
+    ended, begun = ([(name(task), t.lane_title(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun))
+    idle = [(t.lane_title(one.lane), one.cause, one.end) for one in now.idle]
+    failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
+    which = f"`{shapes.writable(t.policy)}`: " if is_one_of_two else ""
+    return which + " ".join([moment_caption(time, ended, begun, idle), *failed])
+
+
+def _comparison(one: Timeline, other: Timeline) -> str:
+    quick, slow = sorted((one, other), key=lambda timeline: timeline.makespan)
+    return (
+        f"`{shapes.writable(quick.policy)}` ends after {time_text(quick.makespan)}, `{shapes.writable(slow.policy)}` after "
+        f"{time_text(slow.makespan)}: {quick.speedup_over(slow):.2f} times as long."
+    )
+
+
+def _binned(chart: Chart) -> str:
+    return (
+        f"{len(chart.timeline.order)} tasks are too many for a bar each: a column stands for 1/{BINS} of the time, and is "
+        "filled as far as its lane ran tasks. The timeline's own text() lists every task."
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- facts
+
+
+def _facts(chart: Chart) -> Iterator[tuple[str, Rows]]:
+    t = chart.timeline
+    critical = set(t.critical_path)
+    for task in () if chart.is_binned else t.order:
+        span = t.span(task)
+        rows = [
+            ("ran", f"{time_text(span.start)} to {time_text(span.end)}, {time_text(t.duration(task))}"),
+            ("on", t.lane_title(t.lanes[task])),
+            ("critical path", "on it" if task in critical else ""),
+            ("status", "" if span.status == "done" else span.status),
+        ]
+        known = task_facts(t.tasks, task)
+        yield chart.keys[task], (*known[:1], *((label, value) for label, value in rows if value), *known[1:])
+    for place, idle in enumerate(chart.idle):
+        yield (
+            chart.idle_key(place),
+            (
+                ("idle", t.lane_title(idle.lane)),
+                ("from", f"{time_text(idle.start)} to {time_text(idle.end)}"),
+                ("because", CAUSES[idle.cause][1]),
+            ),
+        )
