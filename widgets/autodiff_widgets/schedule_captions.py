@@ -18,6 +18,15 @@ CAUSES: Mapping[str, tuple[str, str]] = {
     "policy": ("policy waits", "tasks are ready, and the policy has other plans for them"),
     "nothing left": ("nothing left", "every task that could run there has begun"),
 }
+OVERHEAD = (
+    "handing over",
+    "tasks are ready, and handing them over takes this time, or the policy has other plans for them",
+)
+
+
+def cause_words(cause: str, is_simulated: bool) -> tuple[str, str]:
+    """Why a lane did nothing. Only in a real run does it take time to hand a task to a lane."""
+    return CAUSES[cause] if is_simulated or cause != "policy" else OVERHEAD
 
 
 def time_text(seconds: float) -> str:
@@ -139,17 +148,17 @@ def moment_caption(
     begun: Iterable[tuple[str, str]],
     idle: Iterable[tuple[str, str, float]],
 ) -> str:
-    """What happens in a timeline at a moment: (task, lane) that end and begin, (lane, cause, end) that begin to idle.
+    """What happens in a timeline at a moment: (task, lane) that end and begin, (lane, why, until when) that begin to idle.
 
-    >>> moment_caption(3.0, [("`a`", "core0")], [], [("core0", "dependencies", 5.0)])
-    'At 3 s `a` ends on core0. core0 idles until 5 s: every task that is left waits for results that are not there yet.'
+    >>> moment_caption(3.0, [("`a`", "core0")], [], [("core0", "nothing is ready", 5.0)])
+    'At 3 s `a` ends on core0. core0 idles until 5 s: nothing is ready.'
     """
     ends, begins = (
         _some(f"{task}{'' if place else f' {verb}'} on {lane}" for place, (task, lane) in enumerate(pairs))
         for verb, pairs in (("ends", ended), ("begins", begun))
     )
     what = "; ".join(filter(None, [ends, begins])) or "nothing ends or begins"
-    rests = [f"{lane} idles until {time_text(end)}: {CAUSES[cause][1]}." for lane, cause, end in idle]
+    rests = [f"{lane} idles until {time_text(end)}: {why}." for lane, why, end in idle]
     return " ".join([f"At {time_text(time)} {what}.", *rests[:3]])
 
 

@@ -21,9 +21,9 @@ from .values import bytes_text, number_text
 SIDES: Mapping[Phase, Side] = {"F": "forward", "dX": "backward", "dW": "backward", "update": "update"}
 PHASES: Mapping[Phase, str] = {
     "F": "forward (F)",
-    "dX": "gradient that goes on (dX)",
-    "dW": "gradient of weights (dW)",
-    "comm": "communication",
+    "dX": "input gradient (dX)",
+    "dW": "weight gradient (dW)",
+    "comm": "transfer (comm)",
     "update": "update",
 }
 

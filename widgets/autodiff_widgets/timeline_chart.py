@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from autodiff_lab.schedule.idleness import Idle
 from autodiff_lab.schedule.task import Phase
 from autodiff_lab.schedule.timeline import Timeline
 
@@ -15,11 +14,11 @@ from . import shapes
 from .captions import counted
 from .plots import Axis
 from .routes import Box, Point
-from .schedule_captions import CAUSES, percent, time_text, time_unit
+from .schedule_captions import cause_words, percent, time_text, time_unit
 from .shapes import writable
 from .tasks_shown import PHASES, SIDES, task_keys
 
-WIDTH, WIDER, WIDEST = 820.0, 1200.0, 3000.0  # px of the time axis
+WIDTH, WIDER, WIDEST = 720.0, 1200.0, 3000.0  # px of the time axis
 ROOMY, NARROW = (
     46.0,
     22.0,
@@ -87,7 +86,8 @@ class Chart:
             yield from self._bins()
             return
         for place, idle in enumerate(self.idle):
-            yield _idle_shape(self.idle_key(place), self.box(idle.lane, idle.start, idle.end), idle)
+            words = cause_words(idle.cause, t.simulated)
+            yield _idle_shape(self.idle_key(place), self.box(idle.lane, idle.start, idle.end), *words)
         critical = set(t.critical_path)
         for task in t.order:
             yield self._bar(task, task in critical)
@@ -126,8 +126,10 @@ class Chart:
         begin = self.box(t.lanes[source], t.starts[source], t.ends[source])
         end = self.box(t.lanes[target], t.starts[target], t.ends[target])
         x, y, to_x, to_y = begin.x + begin.width, begin.middle, end.x, end.middle
-        bend = max(18.0, abs(to_x - x) / 3)
-        return (x, y), (x + bend, y), (to_x - bend, to_y), (to_x, to_y)
+        bend, over = max(18.0, abs(to_x - x) / 3), 0.0
+        if begin.y == end.y and to_x - x > 2:  # over what lies between them on their lane
+            y, to_y, over, bend = begin.y, end.y, 24.0, min(bend, 40.0)
+        return (x, y), (x + bend, y - over), (to_x - bend, to_y - over), (to_x, to_y)
 
     def _bins(self) -> Iterator[str]:
         """For each lane and each 1/240 of the time what part of it which phase took."""
@@ -205,8 +207,8 @@ def key_parts(timelines: Sequence[Timeline]) -> tuple[list[str], float]:
     ]
     if any(len(t.order) <= MOST_BARS for t in timelines):
         samples += [
-            ("on the critical path", partial(phase_bar, "", phase="F", title="critical path", is_critical=True)),
-            ("idle", lambda box: _idle_shape("", box, None)),
+            ("critical path", partial(phase_bar, "", phase="F", title="critical path", is_critical=True)),
+            ("idle", lambda box: _idle_shape("", box)),
         ]
     parts, x = [], 16.0
     for meaning, draw in samples:
@@ -244,8 +246,8 @@ def _outline(phase: Phase, box: Box) -> str:
     return shapes.rectangle(box, box.height / 2 if phase == "comm" else min(3.0, box.width / 4))
 
 
-def _idle_shape(key: str, box: Box, idle: Idle | None) -> str:
-    """A hatched box, with the cause where there is room."""
+def _idle_shape(key: str, box: Box, few: str = "", sentence: str = "idle") -> str:
+    """A hatched box, with the cause in few words where there is room."""
     strokes = []
     for number in range(int((box.width + box.height) / 9) + 1):
         low = box.x - box.height + 9.0 * number
@@ -253,7 +255,6 @@ def _idle_shape(key: str, box: Box, idle: Idle | None) -> str:
         bottom = box.y + box.height
         if end > start:
             strokes.append(shapes.line([(start, bottom - (start - low)), (end, bottom - (end - low))], "hatch"))
-    few, sentence = CAUSES[idle.cause] if idle else ("", "idle")
     fits = shapes.text_width(few, DETAIL) + 8 <= box.width
     text = shapes.heading(few, box.centre, box.middle + 5, "detail note", "middle") if fits and few else ""
     return shapes.group(key, "idle", sentence, f"{shapes.rectangle(box, 2)}<g>{''.join(strokes)}</g>{text}")

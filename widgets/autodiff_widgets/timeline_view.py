@@ -12,7 +12,7 @@ from autodiff_lab.schedule.timeline import Timeline
 from . import shapes
 from .facts import Rows
 from .scene import Change, Pane, Scene
-from .schedule_captions import CAUSES, figures_caption, moment_caption, time_text
+from .schedule_captions import cause_words, figures_caption, moment_caption, time_text
 from .steps import Steps
 from .subjects import described
 from .tasks_shown import task_facts, task_names
@@ -138,7 +138,7 @@ def _happenings(chart: Chart) -> dict[float, _Happening]:
 def _caption(chart: Chart, time: float, now: _Happening, is_one_of_two: bool) -> str:
     t, name = chart.timeline, task_names(chart.timeline.tasks)
     ended, begun = ([(name(task), t.lane_title(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun))
-    idle = [(t.lane_title(one.lane), one.cause, one.end) for one in now.idle]
+    idle = [(t.lane_title(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
     failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
     which = f"`{shapes.writable(t.policy)}`: " if is_one_of_two else ""
     return which + " ".join([moment_caption(time, ended, begun, idle), *failed])
@@ -181,6 +181,6 @@ def _facts(chart: Chart) -> Iterator[tuple[str, Rows]]:
             (
                 ("idle", t.lane_title(idle.lane)),
                 ("from", f"{time_text(idle.start)} to {time_text(idle.end)}"),
-                ("because", CAUSES[idle.cause][1]),
+                ("because", cause_words(idle.cause, t.simulated)[1]),
             ),
         )
