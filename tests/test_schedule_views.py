@@ -11,6 +11,8 @@ from typing import Any, get_args
 import autodiff_widgets as aw
 import pytest
 from autodiff_widgets.captions import Names, caption
+from autodiff_widgets.races import Race
+from autodiff_widgets.scene import Question
 from autodiff_widgets.schedule_captions import CAUSES, choice_caption, figures_caption, time_text
 from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
 from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
@@ -109,7 +111,7 @@ def test_idle_time_is_drawn_with_its_cause_in_words() -> None:
     assert [rows["because"] for rows in told] == [CAUSES[idle.cause][1] for idle in timeline.idle]
     assert all(key in elements(view) for key in view.scene.facts)
     for idle in timeline.idle:
-        lane = timeline.lane_title(idle.lane)
+        lane = timeline.machine.lane_name(idle.lane)
         begins = next(f.caption for f in view.frames[1:] if f.caption.startswith(f"At {time_text(idle.start)} "))
         assert f"{lane} idles until {time_text(idle.end)}: {CAUSES[idle.cause][1]}." in begins
 
@@ -196,25 +198,105 @@ def test_a_frame_shows_the_queue_and_the_devices_as_they_are_after_its_event(tim
         assert len([row for row in lanes if not row.endswith(": free")]) == len(runs)
 
 
-def test_the_first_of_the_queue_is_the_one_that_is_taken_where_devices_are_alike() -> None:
+def test_what_is_taken_has_the_highest_priority_of_the_rows_where_devices_are_alike() -> None:
     for policy in ("fifo", "lifo", "critical_path", "backward_first"):
         view = aw.ReadyQueueView(STEP, 2, policy)
         for number, event in enumerate(view.events):
             if isinstance(event, events.TaskTaken):
-                first = view.scene.texts_at(number)["ready.0", "text"]
-                assert first.startswith(f"{STEP.name(event.task)}: ")
+                texts = view.scene.texts_at(number)
+                rows = [texts.get((f"ready.{place}", "text"), "").rpartition(": ") for place in range(8)]
+                queue = {name: float(priority) for name, _, priority in rows if name}
+                assert queue[STEP.name(event.task)] == max(queue.values())
 
 
 def test_captions_number_the_seven_steps() -> None:
     view = aw.ReadyQueueView(STEP, 2, "critical_path")
-    steps = [int(frame.caption[5]) for frame in view.frames[1:]]
-    assert all(frame.caption.startswith(f"Step {step}: ") for frame, step in zip(view.frames[1:], steps, strict=True))
+    frames = view.frames[1:-1]
+    steps = [int(frame.caption[5]) for frame in frames]
+    assert all(frame.caption.startswith(f"Step {step}: ") for frame, step in zip(frames, steps, strict=True))
     assert steps == [event.step for event in view.events] and set(steps) == {1, 2, 3, 4, 5, 6, 7}  # type: ignore[union-attr]
 
 
 def test_the_view_ends_with_the_figures_of_its_timeline() -> None:
     view = aw.ReadyQueueView(STEP, 2, "critical_path")
     assert view.frames[-1].caption.endswith(figures_caption(view.timeline))
+
+
+def test_a_question_is_asked_before_each_choice_and_its_answer_is_what_the_policy_takes() -> None:
+    view = aw.ReadyQueueView(STEP, 2, "critical_path", predict=True)
+    keys, ready = task_keys(STEP), set[str]()
+    for event, frame in zip(view.events, view.frames[1:], strict=False):
+        if isinstance(event, events.TaskTaken):
+            if len(ready) > 1:
+                assert frame.question is not None and frame.question.right == keys[event.task]
+                assert {key for key, _ in frame.question.choices} <= ready
+            ready.remove(keys[event.task])
+        else:
+            assert frame.question is None
+        if isinstance(event, events.TaskEnqueued):
+            ready.add(keys[event.task])
+
+
+def test_an_order_asks_which_node_is_next() -> None:
+    view = aw.TopologicalOrderView(GRAPH, "kahn", predict=True)
+    asked = [
+        (frame.question, event) for event, frame in zip(view.events, view.frames[1:], strict=False) if frame.question
+    ]
+    assert len(asked) > len(GRAPH) // 2
+    for question, event in asked:
+        assert question.right == f"n{GRAPH.nodes[event.node].serial}"  # type: ignore[union-attr]
+        assert 2 <= len(question.choices) <= 5 and len(set(question.choices)) == len(question.choices)
+
+
+def test_a_question_without_its_answer_is_refused() -> None:
+    with pytest.raises(ValueError, match="the right answer 'b' must be one of its choices"):
+        Question("Which?", (("a", "A"),), "b")
+
+
+# ---------------------------------------------------------------------------------------------------------------- race
+
+GRAHAM = {"long": Task(cost=4), "a": Task(cost=2), "b": Task(cost=2), "c": Task(cost=2, after=["a"])}
+
+
+def test_a_race_asks_for_each_start_and_the_choices_are_the_schedule() -> None:
+    view = aw.ReadyQueueView(GRAHAM, 2, "fifo", race=True)
+    keys = task_keys(view.tasks)
+    for name in ("a", "long", "c", "b"):
+        last = len(view.frames) - 1
+        offered = {key for key, state in view.scene.states_at(last).items() if state == "target" and ">" not in key}
+        assert f"task:{name}" in offered and f"`{name}`" in view.frames[last].caption
+        view.selected = f"task:{name}"
+        assert view.selected is None and view.choices[-1] == name and view.frame == len(view.frames) - 1
+    yours = view.yours
+    assert yours is not None and yours.faults() == [] and yours.makespan == 6
+    assert [view.tasks.name(task) for task in yours.order] == ["a", "long", "c", "b"] and len(keys) == 4
+    assert "Your makespan is 6 s, that of `fifo` is 6 s. You are as quick." in view.frames[-1].caption
+    assert "shorter than 5 s" in view.frames[-1].caption
+
+
+def test_who_chooses_as_a_policy_does_gets_its_schedule() -> None:
+    for policy in ("fifo", "lifo", "critical_path", "backward_first"):
+        view = aw.ReadyQueueView(STEP, 2, policy, race=True)
+        taken = [task for event in view.events if isinstance(event, events.TaskTaken) for task in [event.task]]
+        view.choices = tuple(map(STEP.name, taken))
+        assert view.yours is not None
+        assert (view.yours.starts, view.yours.ends) == (view.timeline.starts, view.timeline.ends)
+
+
+def test_what_cannot_start_is_not_chosen_by_a_click_and_a_choice_is_taken_back() -> None:
+    view = aw.ReadyQueueView(GRAHAM, 1, "fifo", race=True)
+    view.selected = "task:c"
+    assert view.choices == () and view.selected == "task:c"
+    view.selected = "task:a"
+    view.choices = ()
+    assert view.yours is None and view.frames[-1].caption.startswith("Your turn, at 0 s: which task starts now?")
+
+
+def test_a_race_that_runs_out_of_memory_says_so() -> None:
+    tasks = {"a": Task(nbytes=6), "b": Task(nbytes=5), "c": Task(after=["a"]), "d": Task(after=["b", "a"], nbytes=6)}
+    machine = schedule.Machine((schedule.Resource("core", memory=12),))
+    race = Race(schedule.Tasks(tasks), machine, [0, 1, 2, 3])
+    assert race.timeline is None and "out of memory" in race.error
 
 
 def test_a_task_has_the_key_of_its_node_in_every_view() -> None:

@@ -113,6 +113,16 @@ class Machine:
         """Every lane as (resource, number): what a task occupies. A timeline says for each task which one it was."""
         return tuple((place, lane) for place, r in enumerate(self.resources) for lane in range(r.lanes))
 
+    def lane_name(self, lane: int) -> str:
+        """What a lane is called: its resource's name, with a number where there are several.
+
+        >>> [cpu_and_gpu(streams=2).lane_name(lane) for lane in range(3)]
+        ['cpu', 'gpu.0', 'gpu.1']
+        """
+        place, number = self.lanes[lane]
+        resource = self.resources[place]
+        return resource.name if resource.lanes == 1 else f"{resource.name}.{number}"
+
     @cached_property
     def computing(self) -> tuple[int, ...]:
         """The places of the resources that run ops."""

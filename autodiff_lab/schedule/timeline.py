@@ -275,7 +275,7 @@ class Timeline:
         rows: dict[int, list[str]] = {lane: [] for lane in range(len(self.machine.lanes))}
         for task in self.order:
             rows[self.lanes[task]].append(f"{self.tasks.name(task)} {self.starts[task]:.4g}–{self.ends[task]:.4g}")
-        titles = [self.lane_title(lane) for lane in rows]
+        titles = [self.machine.lane_name(lane) for lane in rows]
         width = max(map(len, titles))
         lines = [f"  {title:{width}}  {' · '.join(rows[lane]) or '(idle)'}" for lane, title in enumerate(titles)]
         lines += [f"  {self.tasks.name(task)}: {status}" for task, status in sorted(self.statuses.items())]
@@ -294,9 +294,3 @@ class Timeline:
             ("its bound", f"{100 * self.bound:.0f} %"),
             ("peak bytes", f"{self.peak:.4g}"),
         ]
-
-    def lane_title(self, lane: int) -> str:
-        """What a lane is called: its resource's name, with a number where there are several."""
-        place, number = self.machine.lanes[lane]
-        resource = self.machine.resources[place]
-        return resource.name if resource.lanes == 1 else f"{resource.name}.{number}"

@@ -277,3 +277,98 @@ test("A notebook is saved with the widgets that it shows, whether their kernel l
 test("A notebook's manager that is built otherwise is left alone", () => {
   for (const manager of [undefined, null, {}, { get_state_sync: () => 1 }]) player.default.initialize({ model: { widget_manager: manager } });
 });
+
+test("A new scene keeps the keyboard where it was", () => {
+  const { el, model, press, counter } = show(randomScene(5));
+  el.querySelector("button.forward").focus();
+  model.set("scene", randomScene(6));
+  assert.equal(document.activeElement, el.querySelector(".autodiff-player"));
+  press("ArrowRight", document.activeElement);
+  assert.match(counter(), /^1 /);
+});
+
+// ---- families of keys
+
+test("What shows the same thing in several places is selected together, and keeps states of its own", () => {
+  const bar = (key) => `<g class="bar" data-op="${key}"><rect/></g>`;
+  const keys = ["n1", "n1~a", "n1~a~2", "n1~b", "n10"];
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg">${keys.map(bar).join("")}</svg>`;
+  const frames = [{ caption: "all", changes: [["n1~a", "active"]], focus: null, source: null }];
+  const facts = Object.fromEntries(keys.slice(0, 2).map((key) => [key, [["task", key]]]));
+  const { el, click } = show({ title: "", panes: [{ svg, label: "" }], frames, facts, legend: [] });
+  const having = (attribute) => [...el.querySelectorAll(`[${attribute}]`)].map((e) => e.dataset.op);
+  assert.deepEqual(having("data-s"), ["n1~a"]);
+  click('[data-op="n1"]');
+  assert.deepEqual(having("data-selected"), keys.slice(0, 4));
+  click('[data-op="n1~a"]');
+  assert.deepEqual(having("data-selected"), ["n1", "n1~a", "n1~a~2"]);
+  assert.match(el.querySelector(".details").textContent, /n1~a/);
+});
+
+// ---- questions
+
+function asking(seed = 3) {
+  const scene = randomScene(seed, 4, 5);
+  const choices = [["n1", "one"], ["n2", "two"]];
+  for (const number of [1, 3]) scene.frames[number].question = { text: `Which is \`${number}\`?`, choices, right: "n2" };
+  return scene;
+}
+const buttons = (el) => [...el.querySelectorAll(".answers button")];
+const said = (el) => el.querySelector(".caption").textContent;
+
+test("A question is asked only where the reader wants to predict, and only when going one step forwards", () => {
+  const silent = show(asking());
+  silent.press("ArrowRight");
+  assert.equal(silent.counter(), "1 / 4");
+  const { el, press, counter } = show(asking(), { predict: true });
+  press("End");
+  assert.equal(counter(), "4 / 4");
+  press("Home");
+  press("ArrowRight");
+  assert.deepEqual([counter(), said(el)], ["0 / 4", "Which is 1?"]);
+  assert.deepEqual(buttons(el).map((button) => button.textContent), ["one", "two", "Skip"]);
+  assert.equal(document.activeElement, buttons(el)[0]);
+});
+
+test("An answer shows the step with a verdict and counts; it is not asked again", () => {
+  const { el, press, click, counter } = show(asking(), { predict: true });
+  press("ArrowRight");
+  buttons(el)[1].click();
+  assert.equal(counter(), "1 / 4");
+  assert.match(said(el), /^Right! \(1 of 1 right\)\s+step 1$/);
+  assert.deepEqual(buttons(el), []);
+  press("ArrowRight");
+  press("ArrowRight");
+  click('.node[data-op="n1"]'); // an element of the picture answers as well
+  assert.equal(counter(), "3 / 4");
+  assert.match(said(el), /^No, it is two\. \(1 of 2 right\)/);
+  press("Home");
+  press("ArrowRight");
+  assert.deepEqual([counter(), said(el)], ["1 / 4", "step 1"]);
+});
+
+test("A question is skipped by its button or by a second step, and going elsewhere takes it back", () => {
+  const { el, press, counter } = show(asking(), { predict: true });
+  press("ArrowRight");
+  press("ArrowRight");
+  assert.deepEqual([counter(), said(el)], ["1 / 4", "step 1"]);
+  press("ArrowRight");
+  press("ArrowRight");
+  buttons(el)[2].click();
+  assert.match(said(el), /^It is two\.\s+step 3$/);
+  press("Home");
+  press("ArrowRight");
+  press("End");
+  assert.deepEqual(buttons(el), []);
+});
+
+test("Playing stops at a question", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { el, press, counter } = show(asking(), { predict: true });
+  press(" ");
+  mock.timers.tick(10_000);
+  assert.deepEqual([counter(), said(el)], ["0 / 4", "Which is 1?"]);
+  buttons(el)[0].click();
+  mock.timers.tick(10_000);
+  assert.equal(counter(), "1 / 4");
+});

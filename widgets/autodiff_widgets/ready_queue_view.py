@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import traitlets
 
 from autodiff_lab import events, schedule
 from autodiff_lab.events import Event
@@ -12,10 +14,11 @@ from autodiff_lab.schedule.timeline import Timeline
 
 from .captions import caption
 from .drawing import draw
-from .scene import Change, Scene
-from .schedule_captions import choice_caption, figures_caption, time_text
+from .races import Race
+from .scene import Change, Question, Scene
+from .schedule_captions import choice_caption, figures_caption, race_caption, time_text, turn_caption
 from .shapes import Text, shortened, writable
-from .steps import Listing, Row, Steps, listings_pane
+from .steps import Listing, Row, Steps, listings_pane, question
 from .subjects import described
 from .tasks_shown import graph_of_tasks, task_facts, task_keys, task_names
 from .values import number_text
@@ -36,6 +39,10 @@ class ReadyQueueView(View):
         tasks: a ``Graph``, ``Tasks``, or what they are made of.
         machine: a Machine, or a number of equal cores.
         policy: a name in ``schedule.POLICIES``, a Policy, a function, or a pair of functions.
+        race: you choose what starts, by selecting a ready task, and the policy is your rival. Needs a running kernel.
+
+    ``timeline`` is the policy's schedule; in a race ``yours`` is your own once it is complete, and ``choices`` are the names
+    of the tasks that you have started. Set ``choices`` to go back.
 
     Raises:
         TypeError: ``tasks`` are no tasks.
@@ -47,21 +54,64 @@ class ReadyQueueView(View):
     Step 4: at 0 s the policy takes `a` out of the ready queue. Its priority 0 is the highest of 2.
     """
 
-    def __init__(self, tasks: Any, machine: Any = 2, policy: Any = schedule.DEFAULT, **traits: Any) -> None:
+    def __init__(
+        self, tasks: Any, machine: Any = 2, policy: Any = schedule.DEFAULT, race: bool = False, **traits: Any
+    ) -> None:
         self.tasks = _as_tasks(tasks)
         self.machine = machine if isinstance(machine, schedule.Machine) else schedule.cores(machine)
         heard: list[Event] = []
         self.timeline = schedule.simulate(self.tasks, self.machine, policy, heard.append)
-        super().__init__(queue_scene(self.timeline, heard), heard, **traits)
+        self._race = Race(self.tasks, self.machine, ()) if race else None
+        scene = self._race_scene() if race else queue_scene(self.timeline, heard)
+        super().__init__(scene, heard, **traits)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of the tasks that you have started, in order."""
+        return () if self._race is None else tuple(map(self.tasks.name, self._race.choices))
+
+    @choices.setter
+    def choices(self, names: Sequence[str]) -> None:
+        self._race = Race(self.tasks, self.machine, [self.tasks.id_of(name) for name in names])
+        self.scene = self._race_scene()
+        self.frame = len(self.frames) - 1
+
+    @property
+    def yours(self) -> Timeline | None:
+        """Your own schedule, where all tasks have run."""
+        return None if self._race is None else self._race.timeline
+
+    @traitlets.observe("selected")
+    def _start(self, change: dict[str, Any]) -> None:
+        keys = task_keys(self.tasks)
+        started = next((task for task in getattr(self._race, "startable", ()) if keys[task] == change["new"]), None)
+        if started is not None:
+            self.selected = None
+            self.choices = (*self.choices, self.tasks.name(started))
+
+    def _race_scene(self) -> Scene:
+        assert self._race is not None
+        return race_scene(self._race, self.timeline)
 
 
 def queue_scene(timeline: Timeline, heard: Sequence[Event]) -> Scene:
     """The scene of a run of the simulator: one frame for each event."""
-    frames = QueueFrames(timeline)
-    for event in heard:
-        frames.show(event)
-    title = f"Ready queue of {writable(timeline.policy)}"
-    return Scene(title, frames.panes, tuple(frames.steps.frames), frames.facts, LEGEND)
+    frames = QueueFrames(timeline.tasks, timeline.machine, timeline.policy, heard)
+    frames.steps.add(f"Done. {figures_caption(timeline)}")
+    return frames.scene(f"Ready queue of {writable(timeline.policy)}")
+
+
+def race_scene(race: Race, rival: Timeline) -> Scene:
+    """The scene of what you have chosen so far, and of who was quicker once nothing is left."""
+    frames = QueueFrames(race.tasks, race.machine, race.policy.name, race.heard)
+    if race.error:
+        frames.steps.add(f"No task can start. {race.error}.")
+    elif race.timeline is None:
+        names = [frames.name(task) for task in race.startable]
+        frames.steps.add(turn_caption(race.time, names), passing=frames.open_now(race.startable))
+    else:
+        frames.steps.add(f"Done. {race_caption(race.timeline, rival)}")
+    return frames.scene(f"Ready queue: you against {writable(rival.policy)}")
 
 
 def _as_tasks(tasks: Any) -> schedule.Tasks:
@@ -81,29 +131,34 @@ def _as_tasks(tasks: Any) -> schedule.Tasks:
 class QueueFrames:
     """Turns the events of scheduling into frames, for tasks on a machine."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.timeline, self.tasks = timeline, timeline.tasks
-        self.name, self.keys = task_names(self.tasks), task_keys(self.tasks)
-        graph = graph_of_tasks(self.tasks)
-        self.place = {task: node for node, task in enumerate(self.tasks.order)}
-        self.drawing = draw(graph, "Tasks", self._lines, badge="number", key=lambda node: self.keys[self._task(node)])
+    def __init__(self, tasks: schedule.Tasks, machine: schedule.Machine, policy: str, heard: Sequence[Event]) -> None:
+        self.tasks, self.machine, self.policy = tasks, machine, writable(policy)
+        self.name, self.keys = task_names(tasks), task_keys(tasks)
+        self.place = {task: node for node, task in enumerate(tasks.order)}
+        self.drawing = draw(
+            graph_of_tasks(tasks), "Tasks", self._lines, badge="number", key=lambda node: self.keys[self._task(node)]
+        )
         self.ready: dict[int, float] = {}  # task -> priority
-        self.running: dict[int, int] = {}  # lane -> task
-        self.waits: dict[int, int] = {}
+        self.running: dict[tuple[int, int], int] = {}  # lane -> task
         self.done = 0
-        self.queue = Listing("ready", "Ready queue", min(len(self.tasks), LONGEST_QUEUE))
-        self.devices = Listing("lane", "Devices", len(timeline.machine.lanes))
+        self.queue = Listing("ready", "Ready queue", min(len(tasks), LONGEST_QUEUE))
+        self.devices = Listing("lane", "Devices", len(machine.lanes))
         start = "The tasks, and which of them waits for which. Nothing has run yet."
         self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])), self._lists())
-        self.panes = (self.drawing.pane, listings_pane("Ready queue and devices", self.queue, self.devices))
-        drawn = self.drawing.elements
-        self.facts = {self.keys[t]: task_facts(self.tasks, t) for t in self.tasks.order if self.place[t] in drawn}
+        for event in heard:
+            self.show(event)
+
+    def scene(self, title: str) -> Scene:
+        """The scene of all frames so far."""
+        panes = (self.drawing.pane, listings_pane("Ready queue and devices", self.queue, self.devices))
+        facts = {self.keys[t]: task_facts(self.tasks, t) for t in self.tasks.order if self._element(t) is not None}
+        return Scene(title, panes, tuple(self.steps.frames), facts, LEGEND)
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""
         lasting: tuple[Change, ...] = ()
         passing: tuple[Change, ...] = ()
-        told, task = caption(event, self.name), getattr(event, "task", None)
+        told, task, asks = caption(event, self.name), getattr(event, "task", None), None
         match event:
             case events.TaskDependenciesCounted(task, count):
                 lasting, passing = self._now(task, "waiting", waits=_waits(count)), self._now(task, "target")
@@ -112,28 +167,32 @@ class QueueFrames:
                 lasting = self._now(task, "ready", waits=f"priority {number_text(float(priority), 4)}")
             case events.TaskTaken(task):
                 told = f"{told} {choice_caption(task, self.ready, self.name)}"
+                asks = self._question(task)
                 del self.ready[task]
                 passing = self._now(task, "active")
             case events.ResourceAwaited(task):
                 passing = self._now(task, "used")
             case events.ResourceAcquired(task):
-                self.running[self.timeline.lanes[task]] = task
+                self.running[self.machine.index(event.resource), event.lane] = task
                 lasting = self._now(task, "active", waits=f"runs on {event.resource}")
             case events.ResourceReleased(task):
-                del self.running[self.timeline.lanes[task]]
+                del self.running[self.machine.index(event.resource), event.lane]
                 self.done += 1
                 lasting = self._now(task, "done", waits=f"done at {time_text(event.time)}", number=str(self.done))
             case events.TaskDependencyDone(before, task, count):
                 lasting = (*self._edges(before, task), *self._now(task, None, waits=_waits(count)))
                 passing = self._now(task, "target")
-            case events.AllTasksDone():
-                told = f"{told} {figures_caption(self.timeline)}"
-        focus = None if task is None else self.drawing.elements.get(self.place[task])
-        self.steps.add(told, (*lasting, *self._lists()), passing, focus)
+        focus = None if task is None else self._element(task)
+        self.steps.add(told, (*lasting, *self._lists()), passing, focus, question=asks)
 
-    def next_first(self) -> list[int]:
-        """The ready tasks, the highest priority first, equals in order of submission."""
-        return sorted(self.ready, key=lambda task: (-self.ready[task], task))
+    def _question(self, taken: int) -> Question | None:
+        """Which of the ready tasks is taken next?"""
+        return question(
+            f"Which task does `{self.policy}` take next?", taken, sorted(self.ready), self._element, self._short
+        )
+
+    def _element(self, task: int) -> str | None:
+        return self.drawing.elements.get(self.place[task])
 
     def _task(self, node: Node) -> int:
         return self.tasks.order[node.id]
@@ -156,9 +215,9 @@ class QueueFrames:
         )
 
     def _lists(self) -> tuple[Change, ...]:
-        lanes = range(len(self.timeline.machine.lanes))
+        lanes = range(len(self.machine.lanes))
         return (
-            *self.queue.show(self.next_first(), self._ready_row),
+            *self.queue.show(list(self.ready), self._ready_row),
             *self.devices.show(lanes, self._lane_row),
         )
 
@@ -169,10 +228,12 @@ class QueueFrames:
         return Row(f"{self._short(task)}: {number_text(float(self.ready[task]), 4)}", "ready")
 
     def _lane_row(self, _place: int, lane: int) -> Row:
-        title = self.timeline.lane_title(lane)
-        if lane not in self.running:
-            return Row(f"{title}: free")
-        return Row(f"{title}: {self._short(self.running[lane])}", "active")
+        title, runs = self.machine.lane_name(lane), self.running.get(self.machine.lanes[lane])
+        return Row(f"{title}: free") if runs is None else Row(f"{title}: {self._short(runs)}", "active")
+
+    def open_now(self, tasks: Iterable[int]) -> tuple[Change, ...]:
+        """What a reader may choose from."""
+        return tuple(change for task in tasks for change in self._now(task, "target"))
 
 
 def _waits(count: int) -> str:

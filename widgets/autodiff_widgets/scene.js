@@ -4,7 +4,8 @@
  * Python computed every frame, so stepping never asks the kernel. Here belongs what is true of every view.
  *
  * @typedef {[element: string, state: string | null, texts?: Record<string, string>]} Change
- * @typedef {{caption: string, changes: Change[], focus: string | null, source: string | null}} Frame
+ * @typedef {{text: string, choices: [element: string, label: string][], right: string}} Question
+ * @typedef {{caption: string, changes: Change[], focus: string | null, source: string | null, question?: Question}} Frame
  * @typedef {{svg: string, label: string}} Pane
  * @typedef {{title: string, panes: Pane[], frames: Frame[], facts: Record<string, [string, string][]>,
  *   legend: [string, string][]}} Scene
@@ -407,6 +408,10 @@ function buildPlayer(el, model, signal) {
   const caption = html("p", { class: "caption", "aria-live": "polite" });
   const source = html("code", { class: "source" });
   const details = detailsPanel(facts);
+  const answers = html("div", { class: "answers", role: "group", "aria-label": "Your answer" });
+  /** @type {Map<number, boolean>} */
+  const answered = new Map(); // frame: whether the answer was right
+  let asked = 0; // the frame whose question waits for an answer
   /** @type {string | null} */
   let selected = null;
   /** @type {Timer} */
@@ -417,18 +422,56 @@ function buildPlayer(el, model, signal) {
     const before = reel.at;
     const at = Math.max(0, Math.min(last, index));
     reel.go(at);
-    const parts = frames[at].caption.split("`"); // every other part stands between backquotes
-    caption.replaceChildren(...parts.map((part, i) => (i % 2 ? html("code", {}, part) : part)));
+    asked = 0;
+    answers.replaceChildren();
+    say(frames[at].caption);
     source.textContent = frames[at].source ?? "";
     bar.show(at, Boolean(timer));
     look(frames[at].focus, Math.abs(at - before) === 1 && (!timer || bar.pace <= 2));
     traits.write("frame", at);
   }
 
+  /** @param {string} text */
+  function say(text) {
+    const parts = text.split("`"); // every other part stands between backquotes
+    caption.replaceChildren(...parts.map((part, i) => (i % 2 ? html("code", {}, part) : part)));
+  }
+
   /** A step by hand ends the playing. @param {number} by */
   function step(by) {
     if (timer) stop();
-    go(reel.at + by);
+    if (by === 1) next();
+    else go(reel.at + by);
+  }
+
+  /** Show the next frame, or ask first what it will show; a second time it is shown without an answer. */
+  function next() {
+    const number = reel.at + 1;
+    const question = frames[number]?.question;
+    if (!question || !model.get("predict") || answered.has(number) || asked === number) return go(number);
+    if (timer) stop();
+    asked = number;
+    say(question.text);
+    for (const [key, label] of [...question.choices, [null, "Skip"]]) {
+      const button = html("button", { type: "button" }, label ?? "");
+      button.addEventListener("click", () => answer(key));
+      answers.append(button);
+    }
+    /** @type {HTMLElement} */ (answers.firstChild).focus({ preventScroll: true });
+  }
+
+  /** Answer the question that was asked, and show its frame with the verdict. @param {string | null} key */
+  function answer(key) {
+    const number = asked;
+    const { choices, right } = /** @type {Question} */ (frames[number].question);
+    if (key !== null) answered.set(number, key === right);
+    root.focus({ preventScroll: true });
+    go(number);
+    const all = [...answered.values()];
+    const truth = choices.find(([choice]) => choice === right)?.[1];
+    const verdict = key === right ? "Right!" : `${key === null ? "It is" : "No, it is"} \`${truth}\`.`;
+    const score = all.length ? ` (${all.filter(Boolean).length} of ${all.length} right)` : "";
+    say(`${verdict}${score}\n${frames[number].caption}`);
   }
 
   function stop() {
@@ -440,7 +483,7 @@ function buildPlayer(el, model, signal) {
 
   function tick() {
     timer = setTimeout(tick, 1000 / bar.pace);
-    go(reel.at + 1);
+    next();
     if (reel.at === last) stop();
   }
 
@@ -473,6 +516,7 @@ function buildPlayer(el, model, signal) {
 
   /** A selection made here, told to the page. @param {string | null} key */
   function choose(key) {
+    if (asked && frames[asked].question?.choices.some(([choice]) => choice === key)) return answer(key);
     select(key);
     tell(key);
   }
@@ -486,6 +530,7 @@ function buildPlayer(el, model, signal) {
     html("div", { class: "title" }, scene.title),
     bar.root,
     html("div", { class: "caption-room", "data-longest": longest }, caption),
+    answers,
     source,
     html("div", { class: "body" }, boxes[0], side),
     legendList(scene.legend),
@@ -533,9 +578,11 @@ function buildPlayer(el, model, signal) {
 function render({ model, el }) {
   let life = new AbortController();
   const build = () => {
+    const hadFocus = el.contains(document.activeElement);
     life.abort();
     life = new AbortController();
     buildPlayer(el, model, life.signal);
+    if (hadFocus) /** @type {HTMLElement} */ (el.querySelector(".autodiff-player")).focus({ preventScroll: true });
   };
   const causes = ["change:scene", "change:link"];
   for (const cause of causes) model.on(cause, build);

@@ -31,6 +31,23 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a reader is asked before a frame shows: which element is it? Asked where the view's ``predict`` is on."""
+
+    text: str
+    choices: tuple[tuple[str, str], ...]  # (element, what its button says)
+    right: str  # the element
+
+    def __post_init__(self) -> None:
+        if self.right not in dict(self.choices):
+            raise ValueError(f"question {self.text!r}: the right answer {self.right!r} must be one of its choices")
+
+    def as_json(self) -> dict[str, Any]:
+        """The question for scene.js."""
+        return {"text": self.text, "choices": [list(choice) for choice in self.choices], "right": self.right}
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One step: a caption, what changes against the frame before, and the element that the camera follows.
 
@@ -41,14 +58,16 @@ class Frame:
     changes: tuple[Change, ...] = ()
     focus: str | None = None
     source: str | None = None  # the line of the user's code that this step belongs to
+    question: Question | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The frame for scene.js."""
+        """The frame for scene.js, without a question where there is none."""
         return {
             "caption": self.caption,
             "changes": [change.as_json() for change in self.changes],
             "focus": self.focus,
             "source": self.source,
+            **({} if self.question is None else {"question": self.question.as_json()}),
         }
 
 

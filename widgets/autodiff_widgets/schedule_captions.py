@@ -129,6 +129,29 @@ def choice_caption(task: int, ready: Mapping[int, float], name: Names) -> str:
     return f"Its priority {mine} is the highest of {len(ready)}" + (", and it came first." if ties else ".")
 
 
+def turn_caption(time: float, names: list[str]) -> str:
+    """What a learner is asked in a race."""
+    return (
+        f"Your turn, at {time_text(time)}: which task starts now? Select {' or '.join(names)} in the picture (Tab, ↑ ↓ and "
+        "Enter work too). This needs a running kernel."
+    )
+
+
+def race_caption(yours: Timeline, rival: Timeline) -> str:
+    """Who was quicker."""
+    mine, others = yours.makespan, rival.makespan
+    verdict = "You win" if mine < others else "You are as quick" if mine == others else "The policy wins"
+    return (
+        f"Your makespan is {time_text(mine)}, that of `{rival.policy}` is {time_text(others)}. {verdict}. No schedule is "
+        f"shorter than {time_text(shortest(yours))}, by the critical path, or all work shared out evenly."
+    )
+
+
+def shortest(timeline: Timeline) -> float:
+    """What no schedule with these durations can beat."""
+    return max(timeline.critical_length, timeline.work / timeline.machine.workers)
+
+
 # ----------------------------------------------------------------------------------------------------------- timelines
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from . import shapes
 from .routes import Box
-from .scene import Change, Frame, Pane, State
+from .scene import Change, Frame, Pane, Question, State
 from .shapes import Text
 
 
@@ -34,6 +34,7 @@ class Steps:
         passing: Iterable[Change] = (),
         focus: str | None = None,
         source: str | None = None,
+        question: Question | None = None,
     ) -> None:
         """Add a frame: what the frame before showed in passing goes back, then ``lasting``, then ``passing`` on top."""
         merged = {element: Change(element, self._lasting.get(element, "idle")) for element in self._passing}
@@ -46,7 +47,25 @@ class Steps:
             if change.state is not None:
                 self._passing[change.element] = change.state
             merged[change.element] = _merged(merged.get(change.element), change)
-        self.frames.append(Frame(caption, tuple(merged.values()), focus, source))
+        self.frames.append(Frame(caption, tuple(merged.values()), focus, source, question))
+
+
+CHOICES = 5  # of a question, at most
+
+
+def question(
+    text: str, right: int, candidates: Iterable[int], element: Callable[[int], str | None], label: Callable[[int], str]
+) -> Question | None:
+    """A question whose choices are the right answer and the first candidates that are drawn; none where nothing is to choose.
+
+    >>> question("Which is next?", 3, [1, 2, 3], "n{}".format, "node {}".format).choices
+    (('n1', 'node 1'), ('n2', 'node 2'), ('n3', 'node 3'))
+    """
+    others = [one for one in candidates if one != right and element(one) is not None][: CHOICES - 1]
+    if not others or element(right) is None:
+        return None
+    choices = sorted((label(one), str(element(one))) for one in (right, *others))  # an order that gives nothing away
+    return Question(text, tuple((key, name) for name, key in choices), str(element(right)))
 
 
 def _merged(first: Change | None, second: Change) -> Change:

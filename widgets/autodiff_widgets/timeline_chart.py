@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from statistics import median
 
 import numpy as np
 
@@ -19,10 +21,8 @@ from .shapes import writable
 from .tasks_shown import PHASES, SIDES, task_keys
 
 WIDTH, WIDER, WIDEST = 720.0, 1200.0, 3000.0  # px of the time axis
-ROOMY, NARROW = (
-    46.0,
-    22.0,
-)  # px that a bar has on average, if all lanes are full, on an axis up to 1200 px, and on a longer one
+NARROW = 22.0  # px that a bar has on average, if its lane is full, on an axis of more than 1200 px
+LETTER = 7.3  # px of a letter in a bar
 LANE, GAP, HEAD, TOP, RIGHT = 34.0, 12.0, 56.0, 44.0, 26.0  # px
 DETAIL = shapes.DETAIL
 MOST_BARS = 1500  # tasks that are drawn one by one
@@ -80,7 +80,7 @@ class Chart:
             box = self.box(lane, 0.0, self.axis.high)
             yield shapes.line([(box.x, box.y + LANE + GAP / 2), (box.x + box.width, box.y + LANE + GAP / 2)], "grid")
             yield shapes.heading(
-                shapes.shortened(t.lane_title(lane), 18), self.left - 10, box.middle + 5, "detail", "end"
+                shapes.shortened(t.machine.lane_name(lane), 18), self.left - 10, box.middle + 5, "detail", "end"
             )
         if self.is_binned:
             yield from self._bins()
@@ -161,16 +161,22 @@ class Chart:
 
 
 def time_axis(timelines: Sequence[Timeline]) -> Axis:
-    """One axis from 0 to the end of the last timeline, longer where there are many tasks."""
-    most = 1
-    for timeline in timelines:
-        if len(timeline.order) <= MOST_BARS:
-            on_lane = [0] * len(timeline.machine.lanes)
-            for task in timeline.order:
-                on_lane[timeline.lanes[task]] += 1
-            most = max(most, *on_lane)
-    longest = max(timeline.makespan for timeline in timelines)
-    return Axis(0.0, longest or 1.0, min(max(WIDTH, min(ROOMY * most, WIDER), NARROW * most), WIDEST))
+    """One axis from 0 to the end of the last timeline, as long as names in bars need, and longer where there are many tasks."""
+    longest = max(timeline.makespan for timeline in timelines) or 1.0
+    drawn = [timeline for timeline in timelines if 0 < len(timeline.order) <= MOST_BARS]
+    names = max(
+        (longest * _name_width(timeline) / (_middle_duration(timeline) or longest) for timeline in drawn), default=0.0
+    )
+    most = max((max(Counter(timeline.lanes).values()) for timeline in drawn), default=0)
+    return Axis(0.0, longest, min(max(WIDTH, min(names, WIDER), NARROW * most), WIDEST))
+
+
+def _name_width(timeline: Timeline) -> float:
+    return 12.0 + LETTER * median(min(len(timeline.tasks.name(task)), 9) for task in timeline.order)
+
+
+def _middle_duration(timeline: Timeline) -> float:
+    return median(map(timeline.duration, timeline.order))
 
 
 def ticks(axis: Axis) -> list[float]:
@@ -182,7 +188,7 @@ def ticks(axis: Axis) -> list[float]:
 
 def lanes_width(timelines: Sequence[Timeline]) -> float:
     """The px that the names of the lanes need at the left."""
-    titles = [t.lane_title(lane) for t in timelines for lane in range(len(t.machine.lanes))]
+    titles = [t.machine.lane_name(lane) for t in timelines for lane in range(len(t.machine.lanes))]
     return 26.0 + max(shapes.text_width(shapes.shortened(title, 18), DETAIL) for title in titles)
 
 
@@ -221,7 +227,7 @@ def phase_bar(key: str, box: Box, phase: Phase, title: str, name: str = "", is_c
     """A bar in the colour and the shape of its phase, its name where there is room, a stroke above if it is critical."""
     outline = _outline(phase, box)
     over = shapes.line([(box.x, box.y - 3), (box.x + box.width, box.y - 3)], "critical") if is_critical else ""
-    room = int((box.width - 8) / (0.56 * 13))
+    room = int((box.width - 8) / LETTER)
     text = shapes.heading(shapes.shortened(name, room), box.centre, box.middle + 5, "", "middle") if room >= 2 else ""
     return shapes.group(key, f"bar {_css(phase)}", title, f"{outline}<g>{over}</g>{text if name else ''}")
 

@@ -137,8 +137,10 @@ def _happenings(chart: Chart) -> dict[float, _Happening]:
 
 def _caption(chart: Chart, time: float, now: _Happening, is_one_of_two: bool) -> str:
     t, name = chart.timeline, task_names(chart.timeline.tasks)
-    ended, begun = ([(name(task), t.lane_title(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun))
-    idle = [(t.lane_title(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
+    ended, begun = (
+        [(name(task), t.machine.lane_name(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun)
+    )
+    idle = [(t.machine.lane_name(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
     failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
     which = f"`{shapes.writable(t.policy)}`: " if is_one_of_two else ""
     return which + " ".join([moment_caption(time, ended, begun, idle), *failed])
@@ -169,7 +171,7 @@ def _facts(chart: Chart) -> Iterator[tuple[str, Rows]]:
         span = t.span(task)
         rows = [
             ("ran", f"{time_text(span.start)} to {time_text(span.end)}, {time_text(t.duration(task))}"),
-            ("on", t.lane_title(t.lanes[task])),
+            ("on", t.machine.lane_name(t.lanes[task])),
             ("critical path", "on it" if task in critical else ""),
             ("status", "" if span.status == "done" else span.status),
         ]
@@ -179,7 +181,7 @@ def _facts(chart: Chart) -> Iterator[tuple[str, Rows]]:
         yield (
             chart.idle_key(place),
             (
-                ("idle", t.lane_title(idle.lane)),
+                ("idle", t.machine.lane_name(idle.lane)),
                 ("from", f"{time_text(idle.start)} to {time_text(idle.end)}"),
                 ("because", cause_words(idle.cause, t.simulated)[1]),
             ),

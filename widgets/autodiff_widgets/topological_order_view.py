@@ -12,9 +12,9 @@ from autodiff_lab.graph import Graph, Node, depth_first_order, kahn_order
 from .captions import Names, caption
 from .drawing import Drawing, draw, node_label, node_lines, node_text
 from .facts import graph_facts
-from .scene import Change, Scene, State
+from .scene import Change, Question, Scene, State
 from .shapes import Text
-from .steps import Listing, Row, Steps
+from .steps import Listing, Row, Steps, question
 from .subjects import graph_from
 from .view import View
 
@@ -77,6 +77,7 @@ class _Order:
         self.name = Names(lambda node: node_text(graph.nodes[node]))
         self.waiting_nodes: list[int] = []
         self.order: list[int] = []
+        self.in_order: set[int] = set()
         self.waiting = Listing("waiting", self.waits, min(len(graph), MOST_WAITING))
         self.result = Listing("order", "Order", min(len(graph), LONGEST_ORDER), end=True)
         self.used: Counter[tuple[int, int]] = Counter()
@@ -96,7 +97,22 @@ class _Order:
             *self.waiting.show(self.waiting_entries(), self.waiting_row),
             *self.result.show(self.order, self.order_row),
         )
-        self.steps.add(caption(event, self.name), (*lasting, *lists), passing, self.drawing.elements.get(node))
+        self.steps.add(
+            caption(event, self.name),
+            (*lasting, *lists),
+            passing,
+            self.drawing.elements.get(node),
+            question=self.question(event),
+        )
+
+    def question(self, event: Event) -> Question | None:
+        """Before a node joins the order: which one will it be?"""
+        if not isinstance(event, events.NodeFinished | events.NodeDequeued):
+            return None
+        left = [node.id for node in self.graph if node.id == event.node or node.id not in self.in_order]
+        self.in_order.add(event.node)
+        text = "Which node is next in the order?"
+        return question(text, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
 
     def waiting_entries(self) -> list[int]:
         """The stack or queue, the node that leaves next first."""

@@ -22,7 +22,8 @@ class View(AnyWidget):
     """A scene that is stepped in the browser; the views of graphs, orders and gradients inherit from it.
 
     ``scene`` is what is shown, ``frame`` the number of the step, ``selected`` the key of the selected element or None.
-    Views with the same ``link`` select together. ``events`` are what the picture was drawn from.
+    Views with the same ``link`` select together. ``events`` are what the picture was drawn from. With ``predict=True`` the
+    reader is asked what comes next before certain steps show it, where the view has questions.
 
     >>> from autodiff_widgets.scene import Change, Frame, Pane
     >>> svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><g data-op="n1"><text>x</text></g></svg>'
@@ -40,6 +41,7 @@ class View(AnyWidget):
     frame = traitlets.Int(0).tag(sync=True)
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     link = traitlets.Unicode("page").tag(sync=True)
+    predict = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, scene: Scene, events: Iterable[Event] = (), **traits: Any) -> None:
         self._events = tuple(events)
@@ -67,7 +69,10 @@ class View(AnyWidget):
         """Write this view, with others below it, as one HTML file that steps and links offline; returns its path."""
         views = (self, *more_views)
         players = [
-            {"scene": view.scene.as_json(), "frame": view.frame, "selected": view.selected, "link": view.link}
+            {
+                "scene": view.scene.as_json(),
+                **{name: getattr(view, name) for name in ("frame", "selected", "link", "predict")},
+            }
             for view in views
         ]
         target = Path(path)
