@@ -13,9 +13,10 @@ import pytest
 from autodiff_widgets.captions import Names, caption
 from autodiff_widgets.races import Race
 from autodiff_widgets.scene import Question
-from autodiff_widgets.schedule_captions import CAUSES, choice_caption, figures_caption, time_text
+from autodiff_widgets.schedule_captions import CAUSES, choice_caption, figures_caption
 from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
 from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
+from autodiff_widgets.values import bytes_text, time_text
 from autodiff_widgets.view import View
 
 from autodiff_lab import events, schedule
@@ -334,6 +335,62 @@ def test_names_of_a_user_are_shown_and_never_run() -> None:
 def test_what_is_no_task_is_refused_with_what_to_pass(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"ReadyQueueView: expected Tasks or a Graph, got .*from_graph"):
         aw.ReadyQueueView(wrong)
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_the_bytes_that_a_step_shows_are_those_of_the_timeline_and_of_what_lives(timeline: Timeline) -> None:
+    view = aw.MemoryView(timeline)
+    if not timeline.simulated:
+        assert len(view.frames) == 1 + len({record.time for record in timeline.live_bytes})
+        return
+    moments = sorted({r.time for records in all_records(timeline) for r in records})
+    assert len(view.frames) == 1 + len(moments)
+    for number, time in enumerate(moments, start=1):
+        live = [record.nbytes for record in timeline.live_bytes if record.time <= time][-1]
+        assert view.scene.texts_at(number)["now.0", "now"] == bytes_text(live)
+        assert sum(timeline.tasks.nbytes[task] for task in timeline.living(time)) == live
+
+
+def all_records(timeline: Timeline) -> list[Any]:
+    return [timeline.live_bytes, *(timeline.live_bytes_on(one.name) for one in timeline.machine.resources)]
+
+
+def test_the_resources_of_a_timeline_share_its_bytes() -> None:
+    timeline = TIMELINES["of a pipeline"]()
+    for time in {record.time for record in timeline.live_bytes}:
+        total, *each = ([one.nbytes for one in records if one.time <= time][-1] for records in all_records(timeline))
+        assert sum(each) == total
+
+
+def test_the_peak_is_named_with_what_lives_then() -> None:
+    timeline = schedule.simulate({"a": Task(nbytes=8), "b": Task(after=["a"], nbytes=4), "c": Task(after=["b"])}, 1)
+    view = aw.MemoryView(timeline)
+    assert view.frames[0].caption == "`lifo`: at most 12 B live at once, at 1 s: the results of `a` and `b`."
+    assert ("alive at the peak", "a 8 B, b 4 B") in view.scene.facts["live.0"]
+    assert view.frames[3].caption == "At 2 s 8 B of `a` freed: 4 B live."
+
+
+def test_a_limit_of_memory_is_drawn_where_it_is_near() -> None:
+    tasks = {"a": Task(nbytes=8), "b": Task(after=["a"], nbytes=4)}
+    for memory, is_drawn in ((16.0, True), (1000.0, False)):
+        view = aw.MemoryView(schedule.simulate(tasks, schedule.cores(1, memory=memory)))
+        assert (f"memory {bytes_text(memory)}" in view.scene.panes[0].svg) == is_drawn
+        assert ("memory", bytes_text(memory)) in view.scene.facts["live.0"]
+
+
+def test_two_memories_stand_on_the_same_axes() -> None:
+    one, other = schedule.simulate(STEP, 2, "loop"), schedule.simulate(STEP, 2, "fifo")
+    view = aw.MemoryView(one, other)
+    heights = [re.findall(r"[ML][\d.]+ ([\d.]+)", area) for area in areas(view)]
+    tallest = [max(map(float, ys)) - min(map(float, ys)) for ys in heights]
+    assert tallest[0] / tallest[1] == pytest.approx(one.peak / other.peak, abs=0.01)
+
+
+def areas(view: View) -> list[str]:
+    found = [elements(view)[key][0].find("{*}path") for key in ("live.0", "live.1")]
+    return [area.attrib["d"] for area in found if area is not None]
 
 
 # ----------------------------------------------------------------------------------------------------------- sentences

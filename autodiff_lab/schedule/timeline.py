@@ -210,10 +210,16 @@ class Timeline:
     @cached_property
     def live_bytes(self) -> Sequence[LiveBytes]:
         """How many bytes live from when on. What is freed at a moment is gone before what begins then comes."""
-        if self.live is not None:
-            return self.live
+        return self._live_bytes_of(self.order) if self.live is None else self.live
+
+    def live_bytes_on(self, resource: str) -> Sequence[LiveBytes]:
+        """How many bytes live on one resource from when on, by the sizes of the tasks."""
+        place = self.machine.index(resource)
+        return self._live_bytes_of([task for task in self.order if self.resource(task) == place])
+
+    def _live_bytes_of(self, tasks: Sequence[int]) -> Sequence[LiveBytes]:
         changes: dict[float, list[float]] = {}
-        for task in self.order:
+        for task in tasks:
             if size := self.tasks.nbytes[task]:
                 born, freed = self.lifetime(task)
                 changes.setdefault(born, [0.0, 0.0])[1] += size
@@ -234,12 +240,17 @@ class Timeline:
     def peak_tasks(self) -> list[int]:
         """The tasks whose results lived when memory was at its peak, the largest first."""
         time = max(self.live_bytes, key=lambda record: record.nbytes).time
-        living = [task for task in self.order if self.tasks.nbytes[task] and self._lives(task, time)]
-        return sorted(living, key=lambda task: (-self.tasks.nbytes[task], task))
+        return sorted(self.living(time), key=lambda task: (-self.tasks.nbytes[task], task))
 
-    def _lives(self, task: int, time: float) -> bool:
-        born, freed = self.lifetime(task)
-        return born <= time and (time < freed or self.is_kept(task))
+    def living(self, time: float) -> list[int]:
+        """The tasks whose results live at a moment, among those that produce something, in the order in which they began."""
+        return [task for task, (born, freed) in self._lifetimes.items() if born <= time < freed]
+
+    @cached_property
+    def _lifetimes(self) -> dict[int, tuple[float, float]]:
+        """When the result of each task that produces something lives; what is kept is never freed."""
+        lives = {task: self.lifetime(task) for task in self.order if self.tasks.nbytes[task]}
+        return {task: (born, math.inf if self.is_kept(task) else freed) for task, (born, freed) in lives.items()}
 
     # ------------------------------------------------------------------------------------------------------- said and shown
 

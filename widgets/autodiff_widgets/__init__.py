@@ -4,6 +4,7 @@ from .dispatch_view import DispatchView
 from .forward_mode_view import ForwardModeView
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
+from .memory_view import MemoryView
 from .op_card import OpCard
 from .ready_queue_view import ReadyQueueView
 from .registration_view import RegistrationView
@@ -13,6 +14,6 @@ from .training_view import TrainingView
 from .view import View
 
 __all__ = [
-    "DispatchView", "ForwardModeView", "GradientFlowView", "GraphView", "OpCard", "ReadyQueueView",
+    "DispatchView", "ForwardModeView", "GradientFlowView", "GraphView", "MemoryView", "OpCard", "ReadyQueueView",
     "RegistrationView", "TimelineView", "TopologicalOrderView", "TrainingView", "View",
 ]  # fmt: skip

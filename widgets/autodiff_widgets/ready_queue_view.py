@@ -16,12 +16,12 @@ from .captions import caption
 from .drawing import draw
 from .races import Race
 from .scene import Change, Question, Scene
-from .schedule_captions import choice_caption, figures_caption, race_caption, time_text, turn_caption
+from .schedule_captions import choice_caption, figures_caption, race_caption, turn_caption
 from .shapes import Text, shortened, writable
 from .steps import Listing, Row, Steps, listings_pane, question
 from .subjects import described
 from .tasks_shown import graph_of_tasks, task_facts, task_keys, task_names
-from .values import number_text
+from .values import number_text, time_text
 from .view import View
 
 LONGEST_QUEUE = 8  # rows that are drawn

@@ -8,7 +8,7 @@ from autodiff_lab import events
 from autodiff_lab.schedule.timeline import Timeline
 
 from .captions import Names, counted, listed, says
-from .values import number_text
+from .values import bytes_text, number_text, time_text
 
 # Why a lane did nothing: in few words, for a picture, and as a sentence's end.
 CAUSES: Mapping[str, tuple[str, str]] = {
@@ -27,24 +27,6 @@ OVERHEAD = (
 def cause_words(cause: str, is_simulated: bool) -> tuple[str, str]:
     """Why a lane did nothing. Only in a real run does it take time to hand a task to a lane."""
     return CAUSES[cause] if is_simulated or cause != "policy" else OVERHEAD
-
-
-def time_text(seconds: float) -> str:
-    """A time in a unit that suits it.
-
-    >>> time_text(3.0), time_text(0.0125), time_text(0.0), time_text(2.5e-6)
-    ('3 s', '12.5 ms', '0 s', '2.5 µs')
-    """
-    unit, size = time_unit(seconds)
-    return f"{number_text(float(seconds / size), 4)} {unit}"
-
-
-def time_unit(longest: float) -> tuple[str, float]:
-    """The unit in which times up to ``longest`` are written, and how many seconds it has."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if longest >= 0.1 * size:
-            return unit, size
-    return ("s", 1.0) if not longest else ("ns", 1e-9)
 
 
 # -------------------------------------------------------------------------------------------------------- seven steps
@@ -183,6 +165,27 @@ def moment_caption(
     what = "; ".join(filter(None, [ends, begins])) or "nothing ends or begins"
     rests = [f"{lane} idles until {time_text(end)}: {why}." for lane, why, end in idle]
     return " ".join([f"At {time_text(time)} {what}.", *rests[:3]])
+
+
+def memory_caption(
+    time: float, born: Iterable[tuple[str, float]], freed: Iterable[tuple[str, float]], live: float
+) -> str:
+    """What begins to live and what is freed at a moment: (task, bytes) of each.
+
+    >>> memory_caption(3.0, [("`b`", 8)], [("`a`", 4)], 12)
+    'At 3 s 8 B more for `b`, and 4 B of `a` freed: 12 B live.'
+    """
+    more = _some(f"{bytes_text(nbytes)} more for {task}" for task, nbytes in born)
+    less = _some(f"{bytes_text(nbytes)} of {task}" for task, nbytes in freed)
+    what = ", and ".join(filter(None, [more, less and f"{less} freed"]))
+    return f"At {time_text(time)} {what or 'nothing begins to live'}: {bytes_text(live)} live."
+
+
+def peak_caption(time: float, nbytes: float, alive: list[str]) -> str:
+    """The most bytes that live at once, and whose they are."""
+    if not nbytes:
+        return "no task produces any bytes."
+    return f"at most {bytes_text(nbytes)} live at once, at {time_text(time)}: the results of {_some(alive) or 'the tasks'}."
 
 
 def percent(part: float) -> str:

@@ -14,9 +14,8 @@ from autodiff_lab.schedule.tasks import Tasks
 
 from .captions import Names, listed
 from .facts import Rows
-from .schedule_captions import time_text
 from .shapes import writable
-from .values import bytes_text, number_text
+from .values import bytes_text, number_text, time_text
 
 SIDES: Mapping[Phase, Side] = {"F": "forward", "dX": "backward", "dW": "backward", "update": "update"}
 PHASES: Mapping[Phase, str] = {
@@ -80,7 +79,7 @@ def task_facts(tasks: Tasks, task: int) -> Rows:
         ("cost", _cost_text(it)),
         ("waits for", listed([writable(tasks.name(other)) for other in tasks.predecessors[task]])),
         ("is waited for by", listed([writable(tasks.name(other)) for other in tasks.successors[task]])),
-        ("produces", bytes_text(int(it.nbytes)) if it.nbytes else ""),
+        ("produces", bytes_text(it.nbytes) if it.nbytes else ""),
         ("must run on", it.on or ""),
         ("micro-batch", str(it.micro_batch) if it.micro_batch else ""),
     ]

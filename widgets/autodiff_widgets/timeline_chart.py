@@ -16,9 +16,10 @@ from . import shapes
 from .captions import counted
 from .plots import Axis
 from .routes import Box, Point
-from .schedule_captions import cause_words, percent, time_text, time_unit
+from .schedule_captions import cause_words, percent
 from .shapes import writable
 from .tasks_shown import PHASES, SIDES, task_keys
+from .values import time_text, time_unit
 
 WIDTH, WIDER, WIDEST = 720.0, 1200.0, 3000.0  # px of the time axis
 NARROW = 22.0  # px that a bar has on average, if its lane is full, on an axis of more than 1200 px

@@ -12,11 +12,12 @@ from autodiff_lab.schedule.timeline import Timeline
 from . import shapes
 from .facts import Rows
 from .scene import Change, Pane, Scene
-from .schedule_captions import cause_words, figures_caption, moment_caption, time_text
+from .schedule_captions import cause_words, figures_caption, moment_caption
 from .steps import Steps
 from .subjects import described
 from .tasks_shown import task_facts, task_names
 from .timeline_chart import BINS, RIGHT, TOP, Chart, axis_parts, key_parts, lanes_width, time_axis
+from .values import time_text
 from .view import View
 
 LEGEND = (("active", "runs now"), ("used", "has just ended"))
@@ -39,7 +40,7 @@ class TimelineView(View):
     """
 
     def __init__(self, timeline: Timeline, other: Timeline | None = None, **traits: Any) -> None:
-        self.timelines = tuple(_checked(one) for one in (timeline, other) if one is not None or one is timeline)
+        self.timelines = checked_timelines("TimelineView", timeline, other)
         super().__init__(timeline_scene(self.timelines), **traits)
 
 
@@ -57,19 +58,29 @@ def timeline_scene(timelines: Sequence[Timeline]) -> Scene:
     parts += [part for chart in charts for part in chart.parts()]
     pane = Pane(shapes.page(max(left + axis.length + RIGHT, width), top + 50, parts), "Timeline")
     facts = {key: rows for chart in charts for key, rows in _facts(chart)}
-    title = "Timeline of " + " and ".join(
-        f"{shapes.writable(t.policy)}{'' if t.simulated else ' (real)'}" for t in timelines
+    return Scene(
+        f"Timeline of {timeline_title(timelines)}",
+        (pane,),
+        tuple(film.steps().frames),
+        facts,
+        LEGEND if film.moments else (),
     )
-    return Scene(title, (pane,), tuple(film.steps().frames), facts, LEGEND if film.moments else ())
 
 
-def _checked(timeline: Any) -> Timeline:
-    if not isinstance(timeline, Timeline):
-        raise TypeError(
-            f"TimelineView: expected a Timeline, got {described(timeline)}; pass what schedule.simulate(tasks, machine, "
-            "policy) gives, or the second of what schedule.run(graph, inputs) gives"
-        )
-    return timeline
+def checked_timelines(view: str, timeline: Any, other: Any) -> tuple[Timeline, ...]:
+    """One timeline or two; what is none is refused with what to pass."""
+    for one in (timeline, *(() if other is None else (other,))):
+        if not isinstance(one, Timeline):
+            raise TypeError(
+                f"{view}: expected a Timeline, got {described(one)}; pass what schedule.simulate(tasks, machine, policy) "
+                "gives, or the second of what schedule.run(graph, inputs) gives"
+            )
+    return (timeline,) if other is None else (timeline, other)
+
+
+def timeline_title(timelines: Sequence[Timeline]) -> str:
+    """How a title calls one timeline or two."""
+    return " and ".join(f"{shapes.writable(t.policy)}{'' if t.simulated else ' (real)'}" for t in timelines)
 
 
 class _Happening(NamedTuple):

@@ -72,25 +72,37 @@ def number_text(number: Any, digits: int = 6) -> str:
     return f"{number:.{digits}g}" if isinstance(number, (float, np.floating)) else str(number)
 
 
-def bytes_text(count: int) -> str:
+def bytes_text(count: float) -> str:
     """A number of bytes.
 
     >>> bytes_text(96), bytes_text(4_200_000)
     ('96 B', '4.2 MB')
     """
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**4)):
-        if count >= size:
-            return f"{count / (1000 if unit == 'kB' else size):.3g} {unit}"
-    return f"{count} B"
+    unit, size = bytes_unit(count)
+    return f"{count / size:.3g} {unit}" if size > 1 else f"{number_text(count)} B"
+
+
+def bytes_unit(most: float) -> tuple[str, int]:
+    """The unit in which numbers of bytes up to ``most`` are written, and how many bytes it has."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if most >= max(size, 10**4):
+            return unit, size
+    return "B", 1
 
 
 def time_text(seconds: float) -> str:
     """A time in the unit that suits it.
 
-    >>> time_text(2.5e-6), time_text(0.0125), time_text(3.0)
-    ('2.5 µs', '12.5 ms', '3 s')
+    >>> time_text(2.5e-6), time_text(0.0125), time_text(3.0), time_text(0)
+    ('2.5 µs', '12.5 ms', '3 s', '0 s')
     """
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds / 1e-6:.4g} µs"
+    unit, size = time_unit(seconds)
+    return f"{number_text(float(seconds / size), 4)} {unit}"
+
+
+def time_unit(longest: float) -> tuple[str, float]:
+    """The unit in which times up to ``longest`` are written, and how many seconds it has."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if longest >= 0.1 * size:
+            return unit, size
+    return ("ns", 1e-9) if longest else ("s", 1.0)
