@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -22,28 +21,10 @@ from autodiff_widgets.view import View
 from autodiff_lab import events, schedule
 from autodiff_lab.schedule import Task, Timeline
 from autodiff_lab.schedule.idleness import Cause
-from tests.drawn_graphs import joint, mlp_arguments, mlp_loss
+from tests.drawn_schedules import GRAPH, STEP, TIMELINES
 from tests.test_every_view import SVG, elements
 
 NAMES = Names("`t{}`".format)
-STEP = schedule.training_step(3, micro_batches=2, update=0.5)
-GRAPH = joint(mlp_loss, *mlp_arguments())
-
-
-def pipelined() -> schedule.Tasks:
-    stages = schedule.training_step(4, micro_batches=3, devices=["gpu0", "gpu1", "gpu2", "gpu3"])
-    return schedule.with_transfers(stages, schedule.AlphaBeta(0.2, 0.1))
-
-
-TIMELINES: dict[str, Callable[[], Timeline]] = {
-    "of a chain": lambda: schedule.simulate(STEP, 2, "critical_path"),
-    "of one task": lambda: schedule.simulate({"only": Task()}, 1),
-    "of no task": lambda: schedule.simulate({}, 2),
-    "of nothing that takes time": lambda: schedule.simulate({"a": Task(cost=0), "b": Task(cost=0, after=["a"])}, 2),
-    "of a graph": lambda: schedule.simulate(schedule.from_graph(GRAPH, micro_batches=2), 2, "heft"),
-    "of a pipeline": lambda: schedule.simulate(pipelined(), schedule.pipeline(4), "fifo"),
-    "that is real": lambda: schedule.run({"p": Task(lambda: 1), "q": Task(lambda p: p + 1, after=["p"])})[1],
-}
 
 
 @pytest.fixture(scope="module", params=TIMELINES, ids=str)
@@ -86,7 +67,7 @@ def test_every_task_that_ran_has_one_bar_as_long_as_it_took(timeline: Timeline) 
 
 
 def test_bars_of_one_lane_do_not_overlap_and_lanes_stand_below_each_other() -> None:
-    timeline = TIMELINES["of a pipeline"]()
+    timeline = TIMELINES["a pipeline"]()
     keys, drawn = task_keys(timeline.tasks), bars(aw.TimelineView(timeline))
     for lane in range(len(timeline.machine.lanes)):
         mine = [edges_of(drawn[keys[task]]) for task in timeline.order if timeline.lanes[task] == lane]
@@ -122,7 +103,7 @@ def test_every_cause_of_idle_time_has_words() -> None:
 
 
 def test_arrows_of_a_bar_are_its_dependencies() -> None:
-    timeline = TIMELINES["of a pipeline"]()
+    timeline = TIMELINES["a pipeline"]()
     keys, found = task_keys(timeline.tasks), elements(aw.TimelineView(timeline))
     for task in range(len(timeline.tasks)):
         count = len(timeline.tasks.predecessors[task]) + len(timeline.tasks.successors[task])
@@ -208,6 +189,15 @@ def test_what_is_taken_has_the_highest_priority_of_the_rows_where_devices_are_al
                 rows = [texts.get((f"ready.{place}", "text"), "").rpartition(": ") for place in range(8)]
                 queue = {name: float(priority) for name, _, priority in rows if name}
                 assert queue[STEP.name(event.task)] == max(queue.values())
+
+
+def test_the_queue_is_drawn_beside_the_dependencies_of_the_tasks(timeline: Timeline) -> None:
+    view, keys = aw.ReadyQueueView(timeline.tasks, timeline.machine, "fifo"), task_keys(timeline.tasks)
+    edges = [key.rpartition(".")[0] for key, found in elements(view).items() if "edge" in found[0].attrib["class"]]
+    waits = [
+        f"{keys[other]}>{keys[task]}" for task, before in enumerate(timeline.tasks.predecessors) for other in before
+    ]
+    assert sorted(edges) == sorted(waits)
 
 
 def test_captions_number_the_seven_steps() -> None:
@@ -343,10 +333,10 @@ def test_what_is_no_task_is_refused_with_what_to_pass(wrong: Any) -> None:
 def test_the_bytes_that_a_step_shows_are_those_of_the_timeline_and_of_what_lives(timeline: Timeline) -> None:
     view = aw.MemoryView(timeline)
     if not timeline.simulated:
-        assert len(view.frames) == 1 + len({record.time for record in timeline.live_bytes})
+        assert len(view.frames) == 2 + len({record.time for record in timeline.live_bytes})
         return
-    moments = sorted({r.time for records in all_records(timeline) for r in records})
-    assert len(view.frames) == 1 + len(moments)
+    moments = sorted({record.time for record in timeline.live_bytes})
+    assert len(view.frames) == 2 + len(moments)
     for number, time in enumerate(moments, start=1):
         live = [record.nbytes for record in timeline.live_bytes if record.time <= time][-1]
         assert view.scene.texts_at(number)["now.0", "now"] == bytes_text(live)
@@ -358,7 +348,7 @@ def all_records(timeline: Timeline) -> list[Any]:
 
 
 def test_the_resources_of_a_timeline_share_its_bytes() -> None:
-    timeline = TIMELINES["of a pipeline"]()
+    timeline = TIMELINES["a pipeline"]()
     for time in {record.time for record in timeline.live_bytes}:
         total, *each = ([one.nbytes for one in records if one.time <= time][-1] for records in all_records(timeline))
         assert sum(each) == total

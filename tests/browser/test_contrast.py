@@ -9,7 +9,9 @@ import pytest
 
 from tests.test_every_view import VIEWS
 
-SHOWN = [name for name in VIEWS if name.endswith((" of mlp", " of joint diamond", " fault"))]  # scopes, and all phases
+SHOWN = [
+    name for name in VIEWS if name.endswith((" of mlp", " of joint diamond", " fault", " a pipeline"))
+]  # scopes, and all phases
 
 # The texts whose colour is too near to what is behind them: the last box drawn before the text around its middle, else
 # the pane's own paper. "rgb(r, g, b)" of getComputedStyle, contrast as in WCAG 2.2.

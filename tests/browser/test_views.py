@@ -12,7 +12,7 @@ import pytest
 from tests.browser.reader import Player, kernel_says
 
 CELLS = (
-    "import autodiff_lab as ad\nimport autodiff_widgets as aw",
+    "import autodiff_lab as ad\nimport autodiff_widgets as aw\nfrom autodiff_lab.schedule import Task",
     "from tests.drawn_graphs import *\nfrom tests.drawn_ops import with_kernels",
     "graph = aw.GraphView(joint(mlp_loss, *mlp_arguments()))\ngraph",
     "flow = aw.GradientFlowView(square, 3.0)\nflow",
@@ -20,6 +20,9 @@ CELLS = (
     "aw.RegistrationView('mul')",
     "aw.OpCard('mul')",
     "aw.DispatchView(with_kernels(), dtypes='float32')",
+    "race = aw.ReadyQueueView({'a': Task(cost=2), 'b': Task(), 'c': Task(after=['a'])}, 1, 'fifo', race=True)\nrace",
+    "line = aw.TimelineView(race.timeline)\nline",
+    "queue = aw.ReadyQueueView(race.tasks, 1, 'lifo', predict=True)\nqueue",
 )
 
 
@@ -91,3 +94,42 @@ def test_a_search_for_a_kernel_ends_at_the_first_that_there_is(page: Any) -> Non
     assert taken == ["place 0", "product: kernel cpu, float32"]
     row = dispatch.root.locator("[data-op='product: kernel cuda, any']")
     assert "for cuda, not for cpu" in row.text_content()
+
+
+def test_a_learner_races_a_policy_by_clicks_and_by_keys(page: Any) -> None:
+    player = Player(page, 6)
+    caption = player.root.locator(".caption")
+    step = player.root.get_by_role("button", name="Last step")
+    step.click()
+    assert player.caption().startswith("Your turn, at 0 s: which task starts now?")
+    player.root.locator(".node[data-op='task:b']").click()
+    caption.filter(has_text="at 1 s").wait_for()
+    player.root.locator(".node[data-op='task:a']").focus()
+    player.press("Enter")
+    caption.filter(has_text="at 3 s").wait_for()
+    player.root.locator(".node[data-op='task:c']").click()
+    caption.filter(has_text="Your makespan is 4 s, that of fifo is 4 s. You are as quick.").wait_for()
+    assert kernel_says(page, "race.choices") == "('b', 'a', 'c')"
+
+
+def test_selecting_a_bar_shows_its_arrows_and_selects_the_task_in_the_other_views(page: Any) -> None:
+    line, queue = Player(page, 7), Player(page, 8)
+    arrows = line.root.locator(".arrow")
+    assert arrows.count() == 2 and not any(arrows.nth(i).is_visible() for i in range(2))
+    line.root.locator(".bar[data-op='task:c']").click()
+    assert [arrows.nth(i).is_visible() for i in range(2)].count(True) == 1
+    assert queue.selected() == {"task:c"}
+    assert "waits for" in line.root.locator(".details").inner_text()
+    line.press("Escape")
+
+
+def test_a_view_asks_what_comes_next_and_tells_whether_it_was_right(page: Any) -> None:
+    player = Player(page, 8)
+    step = player.root.get_by_role("button", name="Step forward")
+    for _ in range(7):
+        step.click()
+    assert player.caption() == "Which task does lifo take next?"
+    assert player.counter().startswith("6 /")
+    player.root.get_by_role("button", name="a", exact=True).click()
+    assert player.caption().startswith("No, it is b. (0 of 1 right)")
+    assert player.counter().startswith("7 /")

@@ -1,6 +1,7 @@
 """Views of recorded graphs, orders, tangents, gradients, training and registered ops: public names only."""
 
 from .dispatch_view import DispatchView
+from .explanation import Explanation, explain
 from .forward_mode_view import ForwardModeView
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
@@ -14,6 +15,6 @@ from .training_view import TrainingView
 from .view import View
 
 __all__ = [
-    "DispatchView", "ForwardModeView", "GradientFlowView", "GraphView", "MemoryView", "OpCard", "ReadyQueueView",
-    "RegistrationView", "TimelineView", "TopologicalOrderView", "TrainingView", "View",
+    "DispatchView", "Explanation", "ForwardModeView", "GradientFlowView", "GraphView", "MemoryView", "OpCard",
+    "ReadyQueueView", "RegistrationView", "TimelineView", "TopologicalOrderView", "TrainingView", "View", "explain",
 ]  # fmt: skip

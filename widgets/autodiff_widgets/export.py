@@ -128,14 +128,15 @@ for (const el of document.querySelectorAll("[data-scene]")) {
 """
 
 
-def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
-    """A page that plays scenes.
+def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str], intro: str = "") -> str:
+    """A page that plays scenes, after the paragraphs of an introduction.
 
     Each player has ``scene`` (as JSON), ``frame``, ``selected`` and ``link``; ``texts`` are the players' text twins.
     """
     # "<" is written as an escape: no title can then end the script element that holds it.
     data = json.dumps(list(players), ensure_ascii=False).replace("<", "\\u003c")
-    places = "\n".join(
+    paragraphs = "".join(f"<p>{escape(line)}</p>\n" for line in intro.splitlines())
+    places = paragraphs + "\n".join(
         f'<div data-scene="{number}"></div>\n<details><summary>As text</summary><pre>{escape(text)}</pre></details>'
         for number, text in enumerate(texts)
     )

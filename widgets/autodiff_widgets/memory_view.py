@@ -197,6 +197,8 @@ def _steps(
             before[number] = set(alive)
             changes += living[number].show(alive, partial(_row, strip.timeline))
         steps.add("\n".join(captions), changes, [Change(f"moment.{place}", "active")])
+    if moments:
+        steps.add("\n".join(["Done.", *first]))
     return steps
 
 

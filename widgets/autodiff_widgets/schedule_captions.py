@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from autodiff_lab import events
+from autodiff_lab.graph import Graph
 from autodiff_lab.schedule.timeline import Timeline
 
 from .captions import Names, counted, listed, says
@@ -186,6 +188,24 @@ def peak_caption(time: float, nbytes: float, alive: list[str]) -> str:
     if not nbytes:
         return "no task produces any bytes."
     return f"at most {bytes_text(nbytes)} live at once, at {time_text(time)}: the results of {_some(alive) or 'the tasks'}."
+
+
+def summary(joint: Graph, simulated: Timeline, real: Timeline, started: float, most: int) -> str:
+    """What one call of backward comes to, in numbers."""
+    sides = Counter(node.phase for node in joint if node.op is not None)
+    ratio = simulated.backward_over_forward
+    lines = [
+        f"Forward are {counted(sides['forward'], 'op')}, backward adds {sides['backward']}"
+        + (f", which take {ratio:.1f} times as long as the forward ops." if ratio else "."),
+        f"As tasks on {counted(simulated.machine.workers, 'worker')} with the policy {simulated.policy}: "
+        f"{time_text(simulated.makespan)} simulated with the measured times of the ops, {time_text(real.makespan)} in a real "
+        f"run, after {time_text(started)} for starting the workers.",
+        f"The simulated schedule uses {percent(simulated.utilisation)} of the workers' time; with these dependencies at most "
+        f"{percent(simulated.bound)} can be used. At most {bytes_text(simulated.peak)} live at once.",
+    ]
+    if len(simulated.tasks) > most:
+        lines.append(f"{len(simulated.tasks)} tasks are too many to show their ready queue event by event.")
+    return "\n".join(lines)
 
 
 def percent(part: float) -> str:

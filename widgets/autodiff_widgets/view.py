@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,17 +67,7 @@ class View(AnyWidget):
 
     def save_html(self, path: str | Path, *more_views: View) -> Path:
         """Write this view, with others below it, as one HTML file that steps and links offline; returns its path."""
-        views = (self, *more_views)
-        players = [
-            {
-                "scene": view.scene.as_json(),
-                **{name: getattr(view, name) for name in ("frame", "selected", "link", "predict")},
-            }
-            for view in views
-        ]
-        target = Path(path)
-        target.write_text(html_page(players, [view.text() for view in views]), encoding="utf-8")
-        return target
+        return save_page(path, (self, *more_views))
 
     @traitlets.validate("frame")
     def _frame_exists(self, proposal: dict[str, Any]) -> int:
@@ -99,3 +89,17 @@ class View(AnyWidget):
             return None
         data, metadata = bundle
         return {**data, "image/svg+xml": self.svg()}, metadata
+
+
+def save_page(path: str | Path, views: Sequence[View], intro: str = "") -> Path:
+    """Write views below each other, after an introduction, as one HTML file that steps and links offline; returns its path."""
+    players = [
+        {
+            "scene": view.scene.as_json(),
+            **{name: getattr(view, name) for name in ("frame", "selected", "link", "predict")},
+        }
+        for view in views
+    ]
+    target = Path(path)
+    target.write_text(html_page(players, [view.text() for view in views], intro), encoding="utf-8")
+    return target
