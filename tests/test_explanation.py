@@ -9,6 +9,7 @@ from typing import Any
 import autodiff_widgets as aw
 import numpy as np
 import pytest
+from autodiff_widgets import explanation
 
 import autodiff_lab as ad
 from autodiff_lab import schedule
@@ -139,8 +140,9 @@ def test_a_real_run_that_is_much_slower_than_the_simulated_one_has_an_axis_of_it
     assert any(title.startswith("6. The real run: ") for title in slowed(40.0))
 
 
-def test_a_queue_of_very_many_tasks_is_left_out_and_the_summary_says_so() -> None:
-    explained = aw.explain(chain(300), 0.5)
+def test_a_queue_of_very_many_tasks_is_left_out_and_the_summary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "MOST_TASKS", 50)
+    explained = aw.explain(chain(30), 0.5)
     assert not any(isinstance(view, aw.ReadyQueueView) for view in explained.views)
     assert "too many to show their ready queue" in explained.summary
 

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +26,7 @@ from .values import bytes_text, bytes_unit, time_text, time_unit
 from .view import View
 
 WIDTH, HEIGHT, LEFT, RIGHT, HEAD, FOOT = 620.0, 110.0, 74.0, 40.0, 66.0, 50.0  # px: of each strip
-MOST_STEPS = 1500  # moments that are stepped through
+MOST_STEPS = 600  # moments that are stepped through
 MOST_STRIPS = 8  # resources that have a strip of their own
 ALIVE = 12  # rows of the list of what lives
 
@@ -94,7 +94,7 @@ class _Strip:
     limit: float
     places: frozenset[int]
 
-    @property
+    @cached_property
     def peak(self) -> LiveBytes:
         """The first moment with the most bytes."""
         return max(self.records, key=lambda record: record.nbytes, default=LiveBytes(0.0, 0.0))
