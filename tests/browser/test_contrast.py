@@ -23,7 +23,8 @@ TOO_FAINT = """() => {
   const faint = new Set();
   for (const pane of document.querySelectorAll(".pane")) {
     const opaque = (rect) => Number(getComputedStyle(rect).fillOpacity) > 0.5; // else the paper shows through
-    const boxes = [...pane.querySelectorAll("rect, .bar > path")].filter(opaque).map((rect) => [rect, rect.getBoundingClientRect()]);
+    const filled = [...pane.querySelectorAll("rect, .bar > path")].filter(opaque);
+    const boxes = filled.map((shape) => [shape, shape.getBoundingClientRect()]);
     for (const text of pane.querySelectorAll("text")) {
       const at = text.getBoundingClientRect();
       if (!text.textContent.trim() || text.closest('[data-s="skipped"]')) continue;

@@ -1,4 +1,4 @@
-"""Views of recorded graphs, orders, tangents, gradients, training and registered ops: public names only."""
+"""Views of recorded graphs, orders, tangents, gradients, training, registered ops and schedules: public names only."""
 
 from .dispatch_view import DispatchView
 from .explanation import Explanation, explain
