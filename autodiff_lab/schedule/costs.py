@@ -13,6 +13,7 @@ import numpy as np
 from ..graph import Graph, Node
 from ..operand_rules import Shape
 from ..operators import Op, registry
+from .blas import one_blas_thread
 from .mistakes import ScheduleError
 
 DType = np.dtype[Any]
@@ -215,7 +216,9 @@ def _median(numbers: list[float]) -> float:
 
 
 def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
-    """The thread's CPU time of each op of a graph, run one after the other. The first run does not count.
+    """The thread's CPU time of each op of a graph, run one after the other, with BLAS on one thread as in ``schedule.run``.
+
+    The first run does not count.
 
     What micro-batches would add up (``added_up``) is added to itself and timed too.
 
@@ -225,10 +228,11 @@ def measure(graph: Graph, *arguments: Any, repeats: int = 5) -> Measured:
     ['mul_1', 'mul_1@sum']
     """
     seen: dict[str, list[float]] = {}
-    for repetition in range(repeats + 1):
-        for name, seconds in _timed_run(graph, arguments):
-            if repetition:
-                seen.setdefault(name, []).append(seconds)
+    with one_blas_thread():
+        for repetition in range(repeats + 1):
+            for name, seconds in _timed_run(graph, arguments):
+                if repetition:
+                    seen.setdefault(name, []).append(seconds)
     return Measured.of(seen)
 
 

@@ -23,6 +23,7 @@ CELLS = (
     "race = aw.ReadyQueueView({'a': Task(cost=2), 'b': Task(), 'c': Task(after=['a'])}, 1, 'fifo', race=True)\nrace",
     "line = aw.TimelineView(race.timeline)\nline",
     "queue = aw.ReadyQueueView(race.tasks, 1, 'lifo', predict=True)\nqueue",
+    "whole = aw.explain(diamond, 0.3)\nwhole",
 )
 
 
@@ -133,3 +134,15 @@ def test_a_view_asks_what_comes_next_and_tells_whether_it_was_right(page: Any) -
     player.root.get_by_role("button", name="a", exact=True).click()
     assert player.caption().startswith("No, it is b. (0 of 1 right)")
     assert player.counter().startswith("7 /")
+
+
+def test_an_explanation_is_one_page_whose_views_select_together(page: Any) -> None:
+    count = int(kernel_says(page, "len(whole.views)"))
+    players = [Player(page, 9 + number) for number in range(count)]
+    assert page.get_by_text("Forward are 3 ops, backward adds 8").is_visible()
+    exp = kernel_says(page, "next(f'n{node.serial}' for node in whole.views[2].graph if node.label == 'exp')").strip(
+        "'"
+    )
+    players[0].root.locator(f".node[data-op='{exp}']").click()
+    assert [player.selected() & {exp} for player in players[:5]] == [{exp}] * 5
+    players[0].press("Escape")
