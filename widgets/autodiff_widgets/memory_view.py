@@ -21,7 +21,7 @@ from .schedule_captions import memory_caption, peak_caption
 from .shapes import shortened, writable
 from .steps import Listing, Row, Steps, listings_pane
 from .tasks_shown import task_names
-from .timeline_view import checked_timelines, timeline_title
+from .timeline_view import checked_timelines, timeline_name, timeline_title
 from .values import bytes_text, bytes_unit, time_text, time_unit
 from .view import View
 
@@ -212,7 +212,7 @@ def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int
     born, freed = (
         [(name(task), t.tasks.nbytes[task]) for task in sorted(tasks)] for tasks in (alive - before, before - alive)
     )
-    which = f"`{writable(t.policy)}`: " if is_one_of_two else ""
+    which = f"{timeline_name(t)}: " if is_one_of_two else ""
     peak = " This is the peak." if strip.peak.nbytes and time == strip.peak.time else ""
     return f"{which}{memory_caption(time, born, freed, strip.at(time))}{peak}"
 
@@ -220,7 +220,7 @@ def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int
 def _peak_caption(strip: _Strip) -> str:
     name = task_names(strip.timeline.tasks)
     alive = [name(task) for task in strip.alive(strip.peak.time)]
-    return f"`{writable(strip.timeline.policy)}`: {peak_caption(strip.peak.time, strip.peak.nbytes, alive)}"
+    return f"{timeline_name(strip.timeline)}: {peak_caption(strip.peak.time, strip.peak.nbytes, alive)}"
 
 
 def _facts(strip: _Strip) -> Rows:

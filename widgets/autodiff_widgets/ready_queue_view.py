@@ -31,6 +31,8 @@ LEGEND = (
     ("target", "waits for one less"), ("used", "what it needs is not free"),
 )  # fmt: skip
 
+RACE_LEGEND = tuple((state, f"{text}, or you can start it" if state == "target" else text) for state, text in LEGEND)
+
 
 class ReadyQueueView(View):
     """The seven steps of a scheduler, one event at a time: counts, ready queue, the policy's choice and its key, devices.
@@ -111,7 +113,7 @@ def race_scene(race: Race, rival: Timeline) -> Scene:
         frames.steps.add(turn_caption(race.time, names), passing=frames.open_now(race.startable))
     else:
         frames.steps.add(f"Done. {race_caption(race.timeline, rival)}")
-    return frames.scene(f"Ready queue: you against {writable(rival.policy)}")
+    return frames.scene(f"Ready queue: you against {writable(rival.policy)}", RACE_LEGEND)
 
 
 def _as_tasks(tasks: Any) -> schedule.Tasks:
@@ -148,11 +150,11 @@ class QueueFrames:
         for event in heard:
             self.show(event)
 
-    def scene(self, title: str) -> Scene:
+    def scene(self, title: str, legend: tuple[tuple[str, str], ...] = LEGEND) -> Scene:
         """The scene of all frames so far."""
         panes = (self.drawing.pane, listings_pane("Ready queue and devices", self.queue, self.devices))
         facts = {self.keys[t]: task_facts(self.tasks, t) for t in self.tasks.order if self._element(t) is not None}
-        return Scene(title, panes, tuple(self.steps.frames), facts, LEGEND)
+        return Scene(title, panes, tuple(self.steps.frames), facts, legend)
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""

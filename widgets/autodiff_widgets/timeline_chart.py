@@ -229,7 +229,11 @@ def phase_bar(key: str, box: Box, phase: Phase, title: str, name: str = "", is_c
     outline = _outline(phase, box)
     over = shapes.line([(box.x, box.y - 3), (box.x + box.width, box.y - 3)], "critical") if is_critical else ""
     room = int((box.width - 8) / LETTER)
-    text = shapes.heading(shapes.shortened(name, room), box.centre, box.middle + 5, "", "middle") if room >= 2 else ""
+    text = (
+        shapes.heading(shapes.shortened(name, room), box.centre, box.middle + 5, "", "middle")
+        if room >= min(len(name), 3)
+        else ""
+    )
     return shapes.group(key, f"bar {_css(phase)}", title, f"{outline}<g>{over}</g>{text if name else ''}")
 
 

@@ -80,7 +80,12 @@ def checked_timelines(view: str, timeline: Any, other: Any) -> tuple[Timeline, .
 
 def timeline_title(timelines: Sequence[Timeline]) -> str:
     """How a title calls one timeline or two."""
-    return " and ".join(f"{shapes.writable(t.policy)}{'' if t.simulated else ' (real)'}" for t in timelines)
+    return " and ".join(timeline_name(timeline).replace("`", "") for timeline in timelines)
+
+
+def timeline_name(timeline: Timeline) -> str:
+    """How a sentence calls a timeline: by its policy, and as real if it is."""
+    return f"`{shapes.writable(timeline.policy)}`{'' if timeline.simulated else ' (real)'}"
 
 
 class _Happening(NamedTuple):
@@ -153,14 +158,14 @@ def _caption(chart: Chart, time: float, now: _Happening, is_one_of_two: bool) ->
     )
     idle = [(t.machine.lane_name(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
     failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
-    which = f"`{shapes.writable(t.policy)}`: " if is_one_of_two else ""
+    which = f"{timeline_name(t)}: " if is_one_of_two else ""
     return which + " ".join([moment_caption(time, ended, begun, idle), *failed])
 
 
 def _comparison(one: Timeline, other: Timeline) -> str:
     quick, slow = sorted((one, other), key=lambda timeline: timeline.makespan)
     return (
-        f"`{shapes.writable(quick.policy)}` ends after {time_text(quick.makespan)}, `{shapes.writable(slow.policy)}` after "
+        f"{timeline_name(quick)} ends after {time_text(quick.makespan)}, {timeline_name(slow)} after "
         f"{time_text(slow.makespan)}: {quick.speedup_over(slow):.2f} times as long."
     )
 
