@@ -14,16 +14,16 @@ from autodiff_lab.schedule.timeline import Timeline
 
 from . import shapes
 from .captions import counted
+from .phase_bars import LETTER, idle_shape, phase_bar, phase_css
 from .plots import Axis
 from .routes import Box, Point
 from .schedule_captions import cause_words, percent
 from .shapes import writable
-from .tasks_shown import PHASES, SIDES, task_keys
+from .tasks_shown import PHASES, task_keys
 from .values import time_text, time_unit
 
 WIDTH, WIDER, WIDEST = 720.0, 1200.0, 3000.0  # px of the time axis
 NARROW = 22.0  # px that a bar has on average, if its lane is full, on an axis of more than 1200 px
-LETTER = 7.3  # px of a letter in a bar
 LANE, GAP, HEAD, TOP, RIGHT = 34.0, 12.0, 56.0, 44.0, 26.0  # px
 DETAIL = shapes.DETAIL
 MOST_BARS = 1500  # tasks that are drawn one by one
@@ -88,7 +88,7 @@ class Chart:
             return
         for place, idle in enumerate(self.idle):
             words = cause_words(idle.cause, t.simulated)
-            yield _idle_shape(self.idle_key(place), self.box(idle.lane, idle.start, idle.end), *words)
+            yield idle_shape(self.idle_key(place), self.box(idle.lane, idle.start, idle.end), *words)
         critical = set(t.critical_path)
         for task in t.order:
             yield self._bar(task, task in critical)
@@ -144,7 +144,7 @@ class Chart:
                     bottom = box.y + LANE * (1 - filled[place])
                     height = LANE * part[place]
                     part_box = Box(0, box.x, bottom - height, box.width, height)
-                    yield shapes.bar("", part_box, f"bin {_css(phase)}", PHASES[phase])
+                    yield shapes.bar("", part_box, f"bin {phase_css(phase)}", PHASES[phase])
                 filled += part
 
     def _shares(self, lane: int, phase: Phase, edges: np.ndarray) -> np.ndarray:
@@ -215,57 +215,10 @@ def key_parts(timelines: Sequence[Timeline]) -> tuple[list[str], float]:
     if any(len(t.order) <= MOST_BARS for t in timelines):
         samples += [
             ("critical path", partial(phase_bar, "", phase="F", title="critical path", is_critical=True)),
-            ("idle", lambda box: _idle_shape("", box)),
+            ("idle", lambda box: idle_shape("", box)),
         ]
     parts, x = [], 16.0
     for meaning, draw in samples:
         parts += [draw(Box(0, x, 14, 30, 18)), shapes.heading(meaning, x + 37, 28, "detail")]
         x += 46 + shapes.text_width(meaning, DETAIL)
     return parts, x
-
-
-def phase_bar(key: str, box: Box, phase: Phase, title: str, name: str = "", is_critical: bool = False) -> str:
-    """A bar in the colour and the shape of its phase, its name where there is room, a stroke above if it is critical."""
-    outline = _outline(phase, box)
-    over = shapes.line([(box.x, box.y - 3), (box.x + box.width, box.y - 3)], "critical") if is_critical else ""
-    room = int((box.width - 8) / LETTER)
-    text = (
-        shapes.heading(shapes.shortened(name, room), box.centre, box.middle + 5, "", "middle")
-        if room >= min(len(name), 3)
-        else ""
-    )
-    return shapes.group(key, f"bar {_css(phase)}", title, f"{outline}<g>{over}</g>{text if name else ''}")
-
-
-def _css(phase: Phase) -> str:
-    return SIDES.get(phase, phase)
-
-
-def _outline(phase: Phase, box: Box) -> str:
-    """F is a box, dX points back, dW has a corner cut off, communication has round ends, an update two points."""
-    x, y, right, bottom = box.x, box.y, box.x + box.width, box.y + box.height
-    cut = min(10.0, box.width / 3)
-    ways = {
-        "dX": [(x + cut, y), (right, y), (right, bottom), (x + cut, bottom), (x, box.middle)],
-        "dW": [(x, y), (right - cut, y), (right, y + cut), (right, bottom), (x, bottom)],
-        "update": [
-            (x + cut, y), (right - cut, y), (right, box.middle), (right - cut, bottom), (x + cut, bottom), (x, box.middle),
-        ],
-    }  # fmt: skip
-    if phase in ways:
-        return shapes.outline(ways[phase])
-    return shapes.rectangle(box, box.height / 2 if phase == "comm" else min(3.0, box.width / 4))
-
-
-def _idle_shape(key: str, box: Box, few: str = "", sentence: str = "idle") -> str:
-    """A hatched box, with the cause in few words where there is room."""
-    strokes = []
-    for number in range(int((box.width + box.height) / 9) + 1):
-        low = box.x - box.height + 9.0 * number
-        start, end = max(low, box.x), min(low + box.height, box.x + box.width)
-        bottom = box.y + box.height
-        if end > start:
-            strokes.append(shapes.line([(start, bottom - (start - low)), (end, bottom - (end - low))], "hatch"))
-    fits = shapes.text_width(few, DETAIL) + 8 <= box.width
-    text = shapes.heading(few, box.centre, box.middle + 5, "detail note", "middle") if fits and few else ""
-    return shapes.group(key, "idle", sentence, f"{shapes.rectangle(box, 2)}<g>{''.join(strokes)}</g>{text}")
