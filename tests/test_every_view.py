@@ -355,7 +355,11 @@ def test_selecting_a_scope_collapses_it_and_selecting_its_box_opens_it() -> None
 
 
 @pytest.mark.parametrize("make", [aw.GraphView, aw.TopologicalOrderView, aw.GradientFlowView, aw.ForwardModeView])
-@pytest.mark.parametrize("wrong", [np.ones((2, 2)), ad.tensor([1.0, 2.0]), square, "x * x", None, 3.0], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [np.ones((2, 2)), ad.tensor([1.0, 2.0]), square, "x * x", None, 3.0],
+    ids=["array", "tensor", "function", "text", "nothing", "number"],
+)
 def test_a_wrong_argument_is_refused_with_what_was_seen_and_what_to_pass(make: Any, wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=make.__name__) as caught:
         make(wrong)

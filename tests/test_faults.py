@@ -168,7 +168,9 @@ def test_the_check_that_a_record_names_catches_the_fault_and_finds_nothing_witho
 
 
 @pytest.mark.parametrize(
-    ("fault", "run"), [(f, r) for f, r in RUNS if f.replaces == "gradient rule" and r.arguments[0] == "tanh"], ids=str
+    ("fault", "run"),
+    [(f, r) for f, r in RUNS if f.replaces == "gradient rule" and r.arguments[0] == "tanh"],
+    ids=lambda each: each.name if isinstance(each, Fault) else f"{each.setting}, {each.arguments}",
 )
 def test_the_faulty_op_is_named_with_its_rule(fault: Fault, run: Measured) -> None:
     with fault.on(*run.arguments):
