@@ -321,7 +321,7 @@ def test_names_of_a_user_are_shown_and_never_run() -> None:
         assert "<script" not in view.scene.panes[0].svg and "<script>alert(1)</script>~" in view.text()
 
 
-@pytest.mark.parametrize("wrong", [None, 3.0, "abc", lambda: 1], ids=repr)
+@pytest.mark.parametrize("wrong", [None, 3.0, "abc", lambda: 1], ids=["nothing", "number", "text", "function"])
 def test_what_is_no_task_is_refused_with_what_to_pass(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"ReadyQueueView: expected Tasks or a Graph, got .*from_graph"):
         aw.ReadyQueueView(wrong)
