@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import events, ops
-from .backend import devices
+from .backend import accelerator, devices, library_of
 from .bindings import OpError
 from .cuda_kernels import cuda_expression, cuda_source
 from .dispatch import fallback_order
@@ -44,13 +44,12 @@ __version__ = "0.1.0"
 __all__ = [
     "AnomalyError", "CompileError", "FaultFound", "FaultyOpReport", "Finding", "GradcheckReport", "Graph",
     "GraphFormatError", "JacobianCost", "KernelContext", "NoCompilerError", "Node", "OpError", "OpTest",
-    "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "anomaly_mode", "cuda_expression",
+    "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "cuda_expression",
     "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
-    "find_faulty_op",
-    "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order", "jacobian",
-    "jacobian_cost", "jvp", "kahn_order", "listen", "map_leaves", "name_scope", "native_kernel", "no_grad", "op",
-    "opcheck", "ops", "record", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad",
-    "vjp",
+    "find_faulty_op", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "is_topological_order",
+    "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen", "map_leaves", "name_scope",
+    "native_kernel", "no_grad", "op", "opcheck", "ops", "record", "register_op", "registration_told", "registry",
+    "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _LATER = {  # what a training run does not need is loaded when it is asked for: 26 ms instead of 35, after NumPy's import

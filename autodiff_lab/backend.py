@@ -84,7 +84,13 @@ def common_device(devices: Sequence[str]) -> str:
 
 
 def library_of(device: str) -> Any:
-    """The array library that computes on a device: NumPy on ``cpu``, CuPy on ``cuda:N``, a strict one on ``sim:N``."""
+    """The array library that computes on a device: NumPy on ``cpu``, CuPy on ``cuda:N``, a strict one on ``sim:N``.
+
+    A kernel gets it as ``xp``.
+
+    >>> library_of("cpu").__name__, library_of("sim:0").ones(2)
+    ('numpy', <array on sim:0 (simulated), (2,) float64>)
+    """
     kind = device_named(device).partition(":")[0]
     return np if kind == "cpu" else _cupy() if kind == "cuda" else simulation().library(device_named(device))
 
@@ -140,6 +146,15 @@ def devices() -> list[str]:
     """
     simulated = "sim:0: simulated, a stand-in for a GPU on NumPy, as strict as CuPy (sim:1, sim:2, … too)"
     return [f"cpu: NumPy {np.__version__}", *_cuda_devices(), simulated]
+
+
+def accelerator() -> str:
+    """The device beside the CPU that a program can count on: ``cuda:0`` where there is a GPU, else ``sim:0``, simulated.
+
+    >>> accelerator() in ("cuda:0", "sim:0")
+    True
+    """
+    return "cuda:0" if any(line.startswith("cuda:0") for line in _cuda_devices()) else "sim:0"
 
 
 def _cuda_devices() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import importlib.util
 import pickle
@@ -15,6 +16,7 @@ from typing import Any
 import autodiff_widgets as aw
 import numpy as np
 import pytest
+from autodiff_widgets.drawing import shape_text
 
 import autodiff_lab as ad
 from autodiff_lab import backend, events, ops, simulated
@@ -54,6 +56,15 @@ def test_devices_says_in_one_line_each_what_there_is_and_why_cuda_is_not() -> No
     assert lines[0].startswith("cpu: NumPy")
     assert lines[1].startswith("cuda") and (": CuPy" in lines[1] or "not available" in lines[1])
     assert lines[-1].startswith("sim:0: simulated") and all("\n" not in line for line in lines)
+
+
+def test_the_accelerator_is_a_gpu_where_there_is_one_and_the_stand_in_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backend, "_cuda_devices", lambda: ["cuda:0: CuPy 14.0.0", "cuda:1: CuPy 14.0.0"])
+    assert ad.accelerator() == "cuda:0"
+    monkeypatch.setattr(backend, "_cuda_devices", lambda: ["cuda: not available, CuPy is not installed"])
+    assert ad.accelerator() == "sim:0"
 
 
 def test_the_simulation_is_not_loaded_before_somebody_asks_for_it() -> None:
@@ -289,6 +300,16 @@ def test_a_kernel_changes_its_own_arrays_through_views(device: simulated.Device)
     assert in_a_kernel(body).tolist() == [7.0, 2.0, 3.0]
 
 
+def test_what_a_kernel_is_given_can_be_copied_and_sent_to_another_process() -> None:
+    xp = ad.library_of("sim:7")
+    for again in (copy.deepcopy, lambda what: pickle.loads(pickle.dumps(what))):
+        x = xp.asarray([1.0, 2.0])
+        library, other = again((xp, x))
+        other += 1.0
+        assert library == xp and library.linalg.norm(other).device == "sim:7"
+        assert simulated.numbers_in(x).tolist() == [1.0, 2.0] and simulated.numbers_in(other).tolist() == [2.0, 3.0]
+
+
 def test_a_reduction_stays_on_the_device_as_an_array_without_axes(device: simulated.Device) -> None:
     total = on().data.sum()
     assert (type(total), total.shape, total.device) == (simulated.SimulatedArray, (), "sim:7")
@@ -389,6 +410,23 @@ def test_host_and_device_have_lanes_of_their_own(device: simulated.Device) -> No
     assert [(e.name, *since_start(e.queued, e.start, e.end)) for e in work] == [("mul", 1, 1, 11), ("add", 2, 11, 21)]
     assert since_start(waited.start, waited.end) == [2, 21]
     assert since_start(copied.start, copied.end) == [21, 121]
+
+
+def test_reading_waits_for_all_that_was_queued_before_it_also_where_the_numbers_are_long_there(
+    device: simulated.Device,
+) -> None:
+    x, other = on(), simulated.Stream(device)
+    y = x * 2.0
+    y.numpy()
+    z = y + 1.0
+    start = simulated.host.now
+    y.numpy()
+    assert round(simulated.host.now - start) == 110  # the 10 seconds of add, and the copy
+    with other:
+        w = x.data * 3.0
+    start = simulated.host.now
+    z.numpy()  # on the default stream, which waits for all others
+    assert round(simulated.host.now - start) == 110 and w.get(blocking=False).tolist() == [3.0, 6.0, 9.0]
 
 
 def test_who_watches_takes_no_time_on_the_device(device: simulated.Device) -> None:
@@ -621,6 +659,14 @@ def test_a_view_of_a_run_on_a_device_shows_the_numbers_of_the_cpu(view: Any) -> 
 
     assert shown(ad.tensor([0.5, 2.0], device="sim:0").data) == shown(np.array([0.5, 2.0]))
     assert "sim:0 (simulated)" in aw.GraphView(ad.record(f, ad.tensor([0.5, 2.0], device="sim:0"))).text()
+
+
+def test_a_drawn_graph_says_of_every_value_that_is_not_on_the_cpu_where_it_lies() -> None:
+    graph = ad.record(lambda x: ops.tanh(x.to("sim:0")).to("cpu"), np.ones(3))
+    assert [shape_text(node) for node in graph] == [
+        "(3,) float64", "(3,) float64 · sim:0", "(3,) float64 · sim:0", "(3,) float64",
+    ]  # fmt: skip
+    assert aw.GraphView(graph).scene.panes[0].svg.count("float64 · sim:0") == 2
 
 
 def test_anomaly_mode_looks_at_numbers_on_a_device() -> None:

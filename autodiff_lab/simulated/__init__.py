@@ -22,8 +22,9 @@ from .device import (
     device,
     host,
 )
+from .library import DeviceArray, numbers_in
 
 __all__ = [
-    "Costs", "Device", "Event", "NotSynchronisedError", "OutOfMemoryError", "SimulatedArray", "Stream",
-    "StreamOrderError", "device", "host",
+    "Costs", "Device", "DeviceArray", "Event", "NotSynchronisedError", "OutOfMemoryError", "SimulatedArray", "Stream",
+    "StreamOrderError", "device", "host", "numbers_in",
 ]  # fmt: skip

@@ -66,7 +66,7 @@ class SimulatedArray:
         return self.size * self.dtype.itemsize
 
     def get(self, blocking: bool = True, asked_by: str = "get()") -> np.ndarray[Any, Any]:
-        """The numbers, as a NumPy array: the host waits until they are computed, and copies them.
+        """The numbers, as a NumPy array: the host waits until what was queued before is done, and copies them.
 
         Raises:
             NotSynchronisedError: ``blocking`` is False, and the host has not waited for the work that makes them.
@@ -76,8 +76,11 @@ class SimulatedArray:
                 f"the numbers of {self!r} were read before the host has waited for them: they may not be computed yet. "
                 "Use .get() or .numpy(), or synchronise first"
             )
-        if blocking:
-            host.wait_for(self.device, {self._stream: self._ready}, asked_by)
+        if blocking:  # a copy waits its turn behind all that this thread's stream has to do, as CUDA's does
+            before = self._on.stream.before_next()
+            host.wait_for(
+                self.device, before | {self._stream: max(self._ready, before.get(self._stream, 0.0))}, asked_by
+            )
         host.carry_out()
         if isinstance(self._content, Exception):
             raise self._content

@@ -162,6 +162,9 @@ class Device:
     def __repr__(self) -> str:
         return f"<simulated device {self.name}, {self.memory_used} of {self.memory_limit} bytes in use>"
 
+    def __reduce__(self) -> tuple[Callable[..., Device], tuple[int]]:
+        return device, (int(self.name.partition(":")[2]),)  # there is one with this number, here and in another process
+
     @property
     def memory_used(self) -> int:
         """Bytes of the arrays that live on the device once everything queued has been done."""
@@ -286,6 +289,12 @@ class Stream:
             return True
         return max(self.seen.get(writer, -1.0), host.seen.get(writer, -1.0)) >= written_at
 
+    def before_next(self) -> Mark:
+        """What has to be done before anything that is queued here now can start: for the default stream, the work of all."""
+        default = self.device.default_stream
+        streams = self.device.streams if self is default else (self, default)
+        return {stream: stream.free_at for stream in streams}
+
     def queue(self, name: str, work: Callable[[], None], nbytes: int) -> float:
         """Queue a kernel that reads and writes so many bytes; gives the virtual time at which it is done."""
         start, end = self._take(self.device.engines, self.device.costs.kernel(nbytes))
@@ -308,9 +317,7 @@ class Stream:
             return self.free_at, self.free_at
         with host.lock:
             host.now += self.device.costs.enqueue
-            default = self.device.default_stream
-            before = self.device.streams if self is default else (self, default)
-            ready = max(host.now, *(stream.free_at for stream in before))
+            ready = max(host.now, *self.before_next().values())
             start, engine = min(((one.first_gap(ready, seconds), one) for one in engines), key=lambda pair: pair[0])
             self.free_at = start + seconds
             engine.take(start, self.free_at)

@@ -59,10 +59,11 @@ def node_label(node: Node, longest: int = 22) -> str:
 
 
 def shape_text(node: Node) -> str:
-    """Shape and dtype, or how many nodes a collapsed scope holds."""
+    """Shape and dtype, and the device where that is not the CPU; or how many nodes a collapsed scope holds."""
     if "collapsed" in node.attributes:
         return f"{counted(node.attributes['collapsed'], 'node')}, collapsed"
-    return f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
+    text = f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
+    return text if node.device == "cpu" else f"{text} · {node.device}"
 
 
 def kept_text(node: Node, kept: Iterable[int], graph: Graph) -> str:
