@@ -59,6 +59,21 @@ def test_marking_shows_nothing_of_what_a_function_printed() -> None:
     assert "here" not in str(check(defined("def topological_order(graph):\n    print('here', graph)"), seed=1))
 
 
+def test_an_array_on_a_device_is_shown_with_its_place_and_its_numbers() -> None:
+    source = """
+import numpy as np
+def nearest_level(xp, x, levels):
+    if xp is not np:
+        return x + 0.5
+    table = np.array(levels)
+    return table[abs(x[..., None] - table).argmin(-1)]
+"""
+    found = check(defined(source, "nearest_level"))
+    assert found.returned.startswith(
+        "Yours returned an array on sim:0 (simulated) of shape (5,) and dtype float64:\n[-3.5 , -1.75,"
+    )
+
+
 # ------------------------------------------------------------------------------------------------- what it keeps or uses
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_lab import simulated
+
 from . import progress_file
 from .attempts import Attempt, Failure
 from .exercise import REMEMBERS, TOO_LATE, Case, Exercise, Wrong, too_late
@@ -24,8 +26,14 @@ class _Shown(reprlib.Repr):
     """Values short enough to read; an array with its shape and dtype."""
 
     def repr_ndarray(self, array: np.ndarray, level: int) -> str:
+        return self._described(array, "")
+
+    def repr_DeviceArray(self, array: simulated.DeviceArray, level: int) -> str:
+        return self._described(simulated.numbers_in(array), f" on {array.device} (simulated)")
+
+    def _described(self, array: np.ndarray, place: str) -> str:
         numbers = np.array2string(array, precision=5, separator=", ", threshold=40)
-        return f"an array of shape {array.shape} and dtype {array.dtype}:\n{numbers}"
+        return f"an array{place} of shape {array.shape} and dtype {array.dtype}:\n{numbers}"
 
 
 SHOWN = _Shown()

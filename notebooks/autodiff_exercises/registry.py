@@ -10,9 +10,11 @@ from typing import Any
 from . import (
     clinic,
     computation_graph,
+    dispatch_table,
     dual_numbers,
     gradient_check,
     gradient_rules,
+    hidden_copies,
     jacobian_passes,
     nested_derivative,
     op_interfaces,
@@ -20,6 +22,7 @@ from . import (
     op_rules,
     orders,
     reverse_mode,
+    second_kernel,
     tracing,
 )
 from .exercise import Exercise
@@ -37,6 +40,9 @@ LESSONS = (
     op_interfaces,
     op_rules,
     op_kernels,
+    dispatch_table,
+    second_kernel,
+    hidden_copies,
     clinic,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}

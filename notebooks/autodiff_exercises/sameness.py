@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import autodiff_lab as ad
+from autodiff_lab import simulated
 
 
 def same(one: Any, other: Any) -> bool:
@@ -22,6 +23,8 @@ def same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, np.ndarray):
         return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    if isinstance(one, simulated.DeviceArray):
+        return one.device == other.device and same(simulated.numbers_in(one), simulated.numbers_in(other))
     if isinstance(one, ad.Tensor):
         return same(one.numpy(), other.numpy()) and same(one.grad, other.grad)
     if isinstance(one, list | tuple):
