@@ -23,7 +23,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from autodiff_lab import schedule
-from benchmarks.quiet import repeat
+from autodiff_lab.quiet import repeat
 
 WIDTH, DEVICES = 64, 4
 SIZES = (10_000, 100_000, 1_000_000)
@@ -105,16 +105,18 @@ def executor(count: int = 10_000, workers: int = 2) -> None:
     once()
     samples = repeat(once)
     for name in runs:
-        median = samples.median(name)
-        figure = "not measured, the machine was busy" if median is None else f"{median:.2f} µs a task"
+        times = [found[name] for found in samples.kept] if samples.are_enough else []
+        figure = f"{statistics.median(times):.2f} µs a task" if times else "not measured, the machine was busy"
         if name == "autodiff_lab":
-            target, ours = 2.0, samples.found.get(name, [])
-            verdict = "" if median is None else f" (target {target}: {'met' if median <= target else 'missed'})"
+            target, ours = 2.0, times
+            verdict = (
+                f" (target {target}: {'met' if statistics.median(times) <= target else 'missed'})" if times else ""
+            )
         else:
-            ratios = [other / own for own, other in zip(ours, samples.found.get(name, []), strict=True)]
-            verdict = f", {statistics.median(ratios):.0f} × of autodiff_lab" if median is not None else ""
+            ratios = [other / own for own, other in zip(ours, times, strict=True)]
+            verdict = f", {statistics.median(ratios):.0f} × of autodiff_lab" if times else ""
         print(f"{name:>23}  {figure}{verdict}", flush=True)
-    print(f"{'':>23}  {samples.kept} repetitions kept, {samples.rejected} rejected")
+    print(f"{'':>23}  {len(samples.kept)} repetitions kept, {samples.rejected} rejected")
 
 
 def _nothing(*_: object) -> None:

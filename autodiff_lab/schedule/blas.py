@@ -50,7 +50,7 @@ def _switch_to_one() -> None:
     global _controller, _limit
     if find_spec("threadpoolctl") is None:  # the library alone needs NumPy only
         warnings.warn(
-            "schedule.run: threadpoolctl is not installed, so BLAS may use every core in each worker, and figures of "
+            "schedule: threadpoolctl is not installed, so BLAS may use every core in each worker, and figures of times and "
             "utilisation mean little; pip install threadpoolctl",
             RuntimeWarning,
             stacklevel=4,
