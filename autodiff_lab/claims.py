@@ -141,8 +141,8 @@ def utilisations(timelines: Timelines) -> Mapping[str, float]:
     used = {
         policy: t.utilisation if t.cpu_utilisation is None else t.cpu_utilisation for policy, t in timelines.items()
     }
-    bound = next(reversed(timelines.values())).bound
-    return {**{policy: 100 * part for policy, part in used.items()}, "no policy can do more than": 100 * bound}
+    *_, last = timelines.values()
+    return {**{policy: 100 * part for policy, part in used.items()}, "no policy can do more than": 100 * last.bound}
 
 
 def gains(timelines: Timelines) -> Mapping[str, float]:

@@ -135,7 +135,7 @@ def isolated(folder: Path) -> dict[str, str]:
     places |= {f"JUPYTERLAB_{name}": str(folder / name.lower()) for name in ("SETTINGS_DIR", "WORKSPACES_DIR")}
     places["IPYTHONDIR"] = str(folder / "ipython")
     packages = [str(REPOSITORY), str(REPOSITORY / "widgets"), str(REPOSITORY / "notebooks")]
-    places["AUTODIFF_LAB_PROGRESS"] = str(folder / "progress.json")
+    places |= {"AUTODIFF_LAB_PROGRESS": str(folder / "progress.json"), "AUTODIFF_LAB_SMALL": "1"}
     return {**os.environ, **places, "PYTHONPATH": os.pathsep.join(packages), "JUPYTER_PREFER_ENV_PATH": "1"}
 
 

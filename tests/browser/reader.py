@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from ast import literal_eval
 from typing import Any
 
 
@@ -44,3 +46,8 @@ def kernel_says(page: Any, code: str) -> str:
             code,
         )
     )
+
+
+def kernel_value(page: Any, expression: str) -> Any:
+    """A plain value of the notebook's kernel."""
+    return json.loads(literal_eval(kernel_says(page, f"__import__('json').dumps({expression})")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from autodiff_exercises.registry import EXERCISES
 
-from tests.browser.reader import Player, kernel_says
+from tests.browser.reader import Player, kernel_says, kernel_value
 
 LESSON = Path(__file__).parents[2] / "notebooks" / "lessons" / "10_computation_graph.ipynb"
 BREADTH_FIRST = """def topological_order(graph):
@@ -29,12 +28,6 @@ def lesson(open_notebook: Callable[[Path], Any], tmp_path: Path, monkeypatch: py
     path = str(tmp_path / "progress.json")
     kernel_says(page, f"__import__('os').environ.__setitem__('AUTODIFF_LAB_PROGRESS', {path!r})")
     return page
-
-
-def asked(page: Any, expression: str) -> Any:
-    """A plain value of the kernel."""
-    code = f"__import__('json').dumps({expression})"
-    return json.loads(eval(kernel_says(page, code)))
 
 
 def run_cell(page: Any, cell: str, source: str | None = None) -> str:
@@ -60,13 +53,13 @@ def run_cell(page: Any, cell: str, source: str | None = None) -> str:
 
 
 def test_every_view_steps_forwards_and_backwards_and_shows_the_state_that_its_events_say(lesson: Any) -> None:
-    titles = asked(lesson, f"[type(v).__name__ for v in {VIEWS}]")
+    titles = kernel_value(lesson, f"[type(v).__name__ for v in {VIEWS}]")
     assert {"GraphView", "TopologicalOrderView", "GradientFlowView"} == set(titles)
     for number in range(len(titles)):
         scene = f"{VIEWS}[{number}].scene"
-        last = asked(lesson, f"len({scene}.frames) - 1")
-        truth = asked(lesson, f"[{scene}.states_at(i) for i in range({last + 1})]")
-        captions = asked(lesson, f"[f.caption for f in {scene}.frames]")
+        last = kernel_value(lesson, f"len({scene}.frames) - 1")
+        truth = kernel_value(lesson, f"[{scene}.states_at(i) for i in range({last + 1})]")
+        captions = kernel_value(lesson, f"[f.caption for f in {scene}.frames]")
         assert any("active" in states.values() for states in truth)
         player = Player(lesson, number)
 
@@ -97,7 +90,7 @@ def test_every_view_steps_forwards_and_backwards_and_shows_the_state_that_its_ev
 def test_selecting_an_op_in_one_view_selects_it_in_the_others_of_the_same_graph(lesson: Any) -> None:
     orders = [
         number
-        for number, name in enumerate(asked(lesson, f"[type(v).__name__ for v in {VIEWS}]"))
+        for number, name in enumerate(kernel_value(lesson, f"[type(v).__name__ for v in {VIEWS}]"))
         if name == "TopologicalOrderView"
     ]
     assert len(orders) == 2
