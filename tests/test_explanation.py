@@ -98,7 +98,7 @@ def test_gradients_of_leaves_are_not_changed_by_explaining() -> None:
 def test_the_summary_has_the_numbers_of_the_timelines(explained: aw.Explanation) -> None:
     simulated = explained.simulated
     forward = sum(task.phase == "F" for task in simulated.tasks)
-    assert f"Forward are {forward} op" in explained.summary
+    assert f"Forward has {forward} op" in explained.summary
     assert f"backward adds {len(simulated.tasks) - forward}" in explained.summary
     assert f"{100 * simulated.utilisation:.0f} % of the workers' time" in explained.summary
 

@@ -139,7 +139,7 @@ def test_a_view_asks_what_comes_next_and_tells_whether_it_was_right(page: Any) -
 def test_an_explanation_is_one_page_whose_views_select_together(page: Any) -> None:
     count = int(kernel_says(page, "len(whole.views)"))
     players = [Player(page, 9 + number) for number in range(count)]
-    assert page.get_by_text("Forward are 3 ops, backward adds 8").is_visible()
+    assert page.get_by_text("Forward has 3 ops, backward adds 8").is_visible()
     exp = kernel_says(page, "next(f'n{node.serial}' for node in whole.views[2].graph if node.label == 'exp')").strip(
         "'"
     )

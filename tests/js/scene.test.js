@@ -350,8 +350,9 @@ test("An answer shows the step with a verdict and counts; it is not asked again"
 test("A question is skipped by its button or by a second step, and going elsewhere takes it back", () => {
   const { el, press, counter } = show(asking(), { predict: true });
   press("ArrowRight");
-  press("ArrowRight");
+  press("ArrowRight", document.activeElement);
   assert.deepEqual([counter(), said(el)], ["1 / 4", "step 1"]);
+  assert.equal(document.activeElement, el.querySelector(".autodiff-player")); // the next key comes here
   press("ArrowRight");
   press("ArrowRight");
   buttons(el)[2].click();

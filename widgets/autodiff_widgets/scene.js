@@ -423,6 +423,7 @@ function buildPlayer(el, model, signal) {
     const at = Math.max(0, Math.min(last, index));
     reel.go(at);
     asked = 0;
+    if (answers.contains(document.activeElement)) root.focus({ preventScroll: true }); // its button goes now
     answers.replaceChildren();
     say(frames[at].caption);
     source.textContent = frames[at].source ?? "";

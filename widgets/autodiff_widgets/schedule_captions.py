@@ -195,7 +195,7 @@ def summary(joint: Graph, simulated: Timeline, real: Timeline, started: float, m
     sides = Counter(node.phase for node in joint if node.op is not None)
     ratio = simulated.backward_over_forward
     lines = [
-        f"Forward are {counted(sides['forward'], 'op')}, backward adds {sides['backward']}"
+        f"Forward has {counted(sides['forward'], 'op')}, backward adds {sides['backward']}"
         + (f", which take {ratio:.1f} times as long as the forward ops." if ratio else "."),
         f"As tasks on {counted(simulated.machine.workers, 'worker')} with the policy {simulated.policy}: "
         f"{time_text(simulated.makespan)} simulated with the measured times of the ops, {time_text(real.makespan)} in a real "
