@@ -15,7 +15,7 @@ from autodiff_lab import claims, ops, quiet, schedule
 from autodiff_lab.claims import CLAIMS, Workload, examine
 from autodiff_lab.schedule import Task, Tasks
 
-ROUND = schedule.training_step(3, micro_batches=2)  # 12 one micro-batch after the other, 9 jointly
+ROUND = schedule.training_step(2, micro_batches=3)  # 12 one micro-batch after the other, 9 jointly
 
 
 @pytest.fixture

@@ -391,8 +391,8 @@ print(*[line for line in str(report).splitlines() if "✗" in line or "smallest"
 #
 # * **Topological:** in a topological order. The simplest, and reliable.
 # * **Ready queue** (就绪队列): an op enters the queue when all that it depends on is done. So ops run side by side.
-# * **Priority** (优先级调度): among the ready ones, those on the *critical path* (关键路径) first, the longest chain of ops
-#   that wait for each other.
+# * **Priority** (优先级调度): among the ready ones, those on the *critical path* (关键路径) first, the longest chain of
+#   ops that wait for each other.
 #
 # Here is a head of attention with round numbers, and two devices.
 #
@@ -478,17 +478,19 @@ claims.examine(claims.CLAIMS["H1"], claims.one_tower(128 if SMALL else 512), 5, 
 # Why can there be a gain at all? Each layer has two backward ops. **dX** hands the gradient on to the layer below: a chain,
 # like forward. **dW** is the gradient of the layer's own weights: nobody waits for it, so it can fill any gap.
 #
-# **Ask the class:** three layers, two *micro-batches*, every op takes 1, two devices. One micro-batch after the other takes 12.
-# How much can be saved?
+# **Ask the class:** two layers, three *micro-batches*, every op takes 1, two devices. One micro-batch after the other takes 12.
+# How much can be saved? In the lower timeline, when does one core go forward while the other goes backward?
 
 # %%
-step = schedule.training_step(3, micro_batches=2)
+step = schedule.training_step(2, micro_batches=3)
 aw.TimelineView(schedule.simulate(step, 2, "in_order"), schedule.simulate(step, 2, "critical_path"))
 
 # %% [markdown]
-# *Simulated.* While micro-batch 0 goes backward, micro-batch 1 goes forward, and dW fills the rest: 9 instead of 12, the
-# lecture's 30 %, in a world of round numbers. Now a real Transformer: forward and backward of a stack of blocks. We compare
-# one plan for all micro-batches with two loops of the kind "forward, backward, forward, backward":
+# *Simulated.* While micro-batch 0 goes backward, micro-batch 2 goes forward, and dW fills what is left: 9 instead of 12. That
+# is a gain of a third, the lecture's 30 %, in a world of round numbers. The price is memory: more micro-batches are under way.
+#
+# Now a real Transformer: forward and backward of a stack of blocks. We compare one plan for all micro-batches with two loops of
+# the kind "forward, backward, forward, backward":
 #
 # * issuing **op after op**, in the order in which an eager framework meets them, and
 # * a loop with a **ready queue**: inside one micro-batch every op may run as soon as it is ready.
@@ -554,7 +556,8 @@ aw.explain(loss)
 # 3. Register `MyCustomOp` again, with a dtype that follows its input: `x: T` in, `y: T` out. What does `float64` give now?
 # 4. Change one cost in `attention` so that first come, first served is as good as the critical path. Then find one where the
 #    critical path is not the best policy in `schedule.POLICIES`.
-# 5. Predict, then run: the timelines of section 4 with `backward_first`. Who needs less memory? Compare `peak` of both.
+# 5. Predict, then run: the second timeline of section 4 with `backward_first`. Which one is faster, and which needs less
+#    memory? Compare `makespan` and `peak`.
 # 6. Which sentence of today would you check first in the framework that you use?
 #
 # Where do you stand?
