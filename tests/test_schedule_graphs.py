@@ -273,8 +273,10 @@ def test_overlap_gains_thirty_percent_on_a_transformer_against_ops_issued_in_ord
     tasks = from_graph(transformer(blocks, width), Roofline(), micro_batches=4)
     in_order, planned = simulate(tasks, 2, "in_order"), simulate(tasks, 2, "critical_path")
     assert planned.speedup_over(in_order) >= 1.3
-    queue = simulate(tasks, 2, "loop")
-    assert planned.speedup_over(queue) < 1.1, "a ready queue inside each micro-batch already reaches most of it"
+    loop = simulate(tasks, 2, "loop")
+    assert 1 < planned.speedup_over(loop) < planned.speedup_over(in_order), (
+        "a ready queue in each pass reaches part of it"
+    )
 
 
 def test_on_four_devices_a_good_scheduler_uses_them_and_a_bad_one_less_than_half() -> None:

@@ -84,10 +84,10 @@ def _level_by_level(tasks: Tasks, _machine: Machine) -> Plan:
     return plans.in_rounds(tasks, plans.levels(tasks))
 
 
-def _micro_batch_by_micro_batch(tasks: Tasks, machine: Machine) -> Plan:
-    """Updates and other work that comes once belong to the last round."""
-    last = max((task.micro_batch for task in tasks), default=0)
-    rounds = [last if task.phase == "update" else task.micro_batch for task in tasks]
+def _forward_backward_forward_backward(tasks: Tasks, machine: Machine) -> Plan:
+    """A round for each forward and each backward pass. Updates and other work that comes once belong to the last round."""
+    last = 2 * max((task.micro_batch for task in tasks), default=0) + 1
+    rounds = [last if task.phase == "update" else 2 * task.micro_batch + (task.phase != "F") for task in tasks]
     return plans.in_rounds(tasks, rounds, plans.upward_ranks(tasks, machine))
 
 
@@ -154,7 +154,7 @@ POLICIES: Mapping[str, Policy] = {
         Policy("serial", planned, one_at_a_time, _topological),
         Policy("in_order", planned, in_turn, _topological),
         Policy("level_barrier", planned, after_its_round, _level_by_level),
-        Policy("loop", planned, after_its_round, _micro_batch_by_micro_batch),
+        Policy("loop", planned, after_its_round, _forward_backward_forward_backward),
         Policy("priority", _own_priority),
         Policy("fifo", _first_come),
         Policy("lifo", _last_come),
@@ -171,7 +171,8 @@ POLICIES: Mapping[str, Policy] = {
 
 * ``serial``: one task at a time, in topological order. ``in_order``: in topological order, each as soon as a device is free and
   the one before it has started, which is how a framework works that hands ops out without a ready queue.
-* ``level_barrier``: level by level. ``loop``: micro-batch by micro-batch, each with a ready queue of its own.
+* ``level_barrier``: level by level. ``loop``: forward, backward, forward, backward, one micro-batch after the
+  other, each pass with a ready queue of its own.
 * ``fifo``, ``lifo``: the ready queue, the oldest or the newest first. ``priority``: by ``Task.priority``, equals in order of
   submission, which is Graham's list scheduling. ``latest_first``: the highest sequence number first, as in PyTorch's backward.
 * ``critical_path``: the longest way to the end first.
