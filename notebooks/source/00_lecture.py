@@ -515,8 +515,8 @@ claims.examine(claims.CLAIMS["H2"], claims.transformer(layers, width, 1), 5, sec
 # Compare the two tables line by line.
 #
 # * **Over the loop with a ready queue** four micro-batches gain a good part of the third that theory promises: this is overlap,
-#   and nothing else. One micro-batch gains next to nothing (a measured figure scatters around zero), since it has no second forward
-#   pass to overlap with.
+#   and nothing else. One micro-batch gains next to nothing (a measured figure scatters around zero), since it has no second
+#   forward pass to overlap with.
 # * **Over issuing op after op** the gain is larger, and one micro-batch gains something too. That part comes from ops that pass
 #   each other inside one pass, such as dW beside dX.
 #
