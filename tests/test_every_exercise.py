@@ -19,12 +19,12 @@ from autodiff_exercises.sameness import same
 
 from tests.notebook_cell import defined
 
-SEEDS = (0, 1, 2026)
+SEEDS = (0, 1)  # what a student sees, and one of those that mark
 every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 every_seed = pytest.mark.parametrize(
     "seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[1:])]
 )
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
 
 
 def verdict(exercise: Exercise, function: Callable[..., Any], seed: int) -> Outcome:

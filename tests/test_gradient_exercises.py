@@ -16,7 +16,7 @@ from autodiff_exercises.sameness import same
 
 from tests.notebook_cell import defined
 
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
 
 SIGNATURES = {
     "mul_vjp": "g, x, y",

@@ -17,7 +17,7 @@ from autodiff_exercises.registry import EXERCISES
 from tests.browser import jupyter
 from tests.notebook_cell import defined
 
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ from autodiff_exercises.registry import EXERCISES
 from autodiff_exercises.sandbox import Run
 from autodiff_exercises.worker import Attempt, NotPlain
 
-pytestmark = pytest.mark.alone
-
 ODD: dict[str, Any] = {
     "none": None,
     "a truth value": True,

@@ -15,7 +15,7 @@ from autodiff_exercises import check, progress_file
 import autodiff_lab as ad
 from tests.notebook_cell import defined
 
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check starts a process
 
 SORTED = "list(__import__('graphlib').TopologicalSorter(graph).static_order())"
 
