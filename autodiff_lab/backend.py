@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
@@ -65,6 +66,16 @@ def device_named(name: str) -> str:
         return name if kind == "cpu" else f"{kind}:{int(number or 0)}"
     known = "; ".join(devices())
     raise ValueError(f"unknown device {name!r}: write cpu, cuda:0 or sim:0; this machine has: {known}")
+
+
+def require(device: str) -> None:
+    """Refuse a device that this machine does not have; ``device_named`` alone also names those of other machines.
+
+    Raises:
+        ValueError: it is not here; says what is.
+    """
+    if device.startswith("cuda") and _number(device) >= _cuda_count():
+        raise ValueError(f"there is no device {device!r} here; this machine has: {'; '.join(devices())}")
 
 
 def common_device(devices: Sequence[str]) -> str:
@@ -188,7 +199,20 @@ def _cupy() -> ModuleType:
 
 
 def _cuda_device(device: str) -> AbstractContextManager[Any]:
-    return _cupy().cuda.Device(int(device.partition(":")[2]))  # type: ignore[no-any-return]
+    require(device)
+    return _cupy().cuda.Device(_number(device))  # type: ignore[no-any-return]
+
+
+def _number(device: str) -> int:
+    return int(device.partition(":")[2])
+
+
+@cache
+def _cuda_count() -> int:
+    try:
+        return int(_cupy().cuda.runtime.getDeviceCount())
+    except _cupy().cuda.runtime.CUDARuntimeError:  # no driver, or none that this CuPy can use
+        return 0
 
 
 def _to_cuda(array: np.ndarray[Any, Any], device: str) -> Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #   serial      number in the order of making, so that a larger one is never an input of a smaller one
 #   op          the Op; None for a leaf
 #   parents     for each operand its record, or None where no gradient flows
-#   saved       the values that the gradient rules name, in the order of ``op.saved_names``
+#   saved       the values that the gradient rules name, in the order of ``op.saved_names``, which only grows
 #   attributes  the op's attributes
 #   operands    None, or (shape, dtype) or the Python number of each operand, where they differ or one is not recorded;
 #               for a leaf its Leaf
@@ -416,6 +416,7 @@ def _array_from(data: Any, dtype: Any, device: str | None) -> Any:
         raise TypeError("tensor: a list of Tensors is joined by ops.stack or ops.concatenate, which keep the gradient")
     lies = backend.device_of(data) if backend.is_elsewhere(data) else "cpu"
     device = lies if device is None else backend.device_named(device)
+    backend.require(device)
     try:
         return backend.asarray(data, dtype=dtype, device=device, copy=True)
     except ValueError as error:

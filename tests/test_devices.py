@@ -672,3 +672,19 @@ def test_a_drawn_graph_says_of_every_value_that_is_not_on_the_cpu_where_it_lies(
 def test_anomaly_mode_looks_at_numbers_on_a_device() -> None:
     with ad.anomaly_mode(), pytest.raises(ad.AnomalyError, match="log gave 1 NaN"):
         ops.log(ad.tensor([1.0, -1.0], device="sim:0"))
+
+
+def test_a_device_is_one_object_however_it_is_asked_for_and_only_by_its_number() -> None:
+    assert simulated.device() is simulated.device(0) is simulated.device(number=0)
+    for wrong in ("sim:0", -1):
+        with pytest.raises(ValueError, match="a device is asked for by its number"):
+            simulated.device(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(
+    "cuda: not available, CuPy is installed" not in str(ad.devices()), reason="needs CuPy without a GPU"
+)
+@pytest.mark.parametrize("ask", [lambda: ad.tensor([1.0], device="cuda"), lambda: ad.tensor([1.0]).to("cuda:0")])
+def test_a_gpu_that_is_not_there_is_refused_with_what_is(ask: Any) -> None:
+    with pytest.raises(ValueError, match="there is no device 'cuda:0' here; this machine has: cpu"):
+        ask()

@@ -210,9 +210,19 @@ class Device:
         self._used -= nbytes
 
 
-@cache
 def device(number: int = 0) -> Device:
-    """The simulated device with a number; there are as many as are asked for."""
+    """The simulated device with a number; there are as many as are asked for.
+
+    >>> device() is device(0)
+    True
+    """
+    if not isinstance(number, int) or number < 0:
+        raise ValueError(f"simulated.device: a device is asked for by its number, as in device(0); got {number!r}")
+    return _device_numbered(number)
+
+
+@cache
+def _device_numbered(number: int) -> Device:
     return Device(number)
 
 
