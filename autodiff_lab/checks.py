@@ -171,7 +171,8 @@ class _Input:
         self.tolerance = TOLERANCES.get(checked.dtype.name, TOLERANCES["float64"])
         magnitudes = np.abs(np.concatenate([np.zeros(0), *(p.astype(np.float64).ravel() for p in checked.parts)]))
         self.rounding = self.eps * (np.abs(cotangents) @ magnitudes)  # of ⟨c, f⟩, for each cotangent
-        self.largest = np.abs(gradients.reshape(len(gradients), -1)).max(axis=1, initial=0.0)
+        finite = np.where(np.isfinite(gradients), gradients, 0.0).reshape(len(gradients), -1)
+        self.largest = np.abs(finite).max(axis=1, initial=0.0)
         # where f gives one number, entries are shown as those of its gradient, without the cotangent
         self.shown_by = cotangents[:, 0] if cotangents.shape[1] == 1 else np.ones(len(cotangents))
 
@@ -193,7 +194,8 @@ class _Input:
         step = scale * self.eps ** (1 / 3)  # where bending and rounding are about equally wrong
         estimates = central(self._curve(direction), step)
         self.estimates.append(estimates)
-        self.along.append(np.array([np.sum(gradient * direction) for gradient in self.gradients]))
+        moves = direction != 0.0  # an infinite slope along another entry does not touch this one
+        self.along.append(np.array([np.sum(gradient[moves] * direction[moves]) for gradient in self.gradients]))
         for row, estimate in enumerate(estimates):
             got = float(self.along[-1][row])
             if not self._agrees_at_once(row, got, float(estimate), self.rounding[row] / step):

@@ -499,3 +499,10 @@ def test_a_mask_of_huge_numbers_does_not_spoil_the_random_direction() -> None:
         scores = np.where(np.tri(12) > 0, normal(12, 12), masked)
         report = ad.gradcheck(lambda x: ops.softmax(x)[:, :3], scores, entries=4)
         assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("f", [lambda x: ops.sqrt(x), lambda x: ops.sqrt(x).sum(), lambda x: x**0.5], ids=str)
+def test_an_infinite_slope_at_one_entry_does_not_make_the_others_wrong(f: Any) -> None:
+    report = ad.gradcheck(f, [np.array([0.0, 1.0, 4.0])])
+    assert report.verdict == "imprecise" and {finding.place for finding in report.findings} == {"x[0]"}
+    assert ad.find_faulty_op(f, [np.array([0.0, 1.0, 4.0])]).ok
