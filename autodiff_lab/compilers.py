@@ -49,6 +49,8 @@ def find_compiler(language: Language = "c++") -> str | None:
 
 def _command(language: Language) -> list[str]:
     """The compiler and the words that its variable adds, as in ``CXX="ccache g++"``; empty where there is none."""
+    if language not in _COMPILERS:
+        raise ValueError(f"language is 'c' or 'c++', got {language!r}")
     variable, names = _COMPILERS[language]
     asked = os.environ.get(variable) or ""
     for words in ([asked], shlex.split(asked, posix=os.name != "nt"), *([name] for name in names)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def native_kernel(
     ...     assert scale(np, np.ones(2, np.float32), alpha=3.0).tolist() == [3.0, 3.0]
     """
     prototype = _prototype(source)
-    function = _function(ctypes.CDLL(str(shared_library(source, language))), prototype.name)
+    function = _function(_loaded(source, language), prototype.name)
     function.restype = None
     run = _Runner(prototype, function, result_shape)
     namespace: dict[str, Any] = {"_run": run}
@@ -127,6 +128,9 @@ def _prototype(source: str) -> _Prototype:
         raise CompileError(
             f"native_kernel: {name} needs an input (const float* x) and an output (float* y): {_EXAMPLE}"
         )
+    for word in (name, *prototype.inputs, *prototype.attributes):
+        if word == "xp" or word.startswith("_") or keyword.iskeyword(word):
+            raise CompileError(f"native_kernel: the name {word!r} means something else to a kernel; choose another")
     for one in prototype.parameters:
         if one.role in ("size", "ndim", "shape") and one.name not in arrays:
             raise CompileError(
@@ -154,6 +158,16 @@ def _parameter(function: str, text: str) -> _Parameter:
 
 
 # ------------------------------------------------------------------------------------------------------------- calling
+
+
+def _loaded(source: str, language: Language) -> ctypes.CDLL:
+    """The compiled library; made again where its file was cut off, as by a full disk."""
+    path = shared_library(source, language)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        path.unlink(missing_ok=True)
+        return ctypes.CDLL(str(shared_library(source, language)))
 
 
 def _function(library: ctypes.CDLL, name: str) -> Any:
@@ -208,9 +222,22 @@ class _Runner:
         wanted = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         return tuple(self.result_shape(*shapes, **{name: attributes[name] for name in wanted}))
 
+    def _number(self, one: _Parameter, value: Any) -> Any:
+        """An attribute as a number of C, which would wrap around without a word where it is too large."""
+        try:
+            number = one.c_type(value)
+        except TypeError:
+            number = None
+        if number is None or (one.dtype.kind != "f" and number.value != value):
+            raise TypeError(
+                f"kernel {self.prototype.name} takes {one.type} {one.name}, got {value!r}; give a number that fits, or "
+                "declare another type"
+            )
+        return number
+
     def _passed(self, one: _Parameter, arrays: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
         if one.role == "attribute":
-            return one.c_type(attributes[one.name])
+            return self._number(one, attributes[one.name])
         array = arrays[one.name]
         if one.role in ("input", "output"):
             return ctypes.c_void_p(array.ctypes.data)

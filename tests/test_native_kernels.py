@@ -210,3 +210,29 @@ def test_a_kernel_whose_parameters_are_not_the_ops_is_refused() -> None:
         ad.RegistrationError, match=r"takes \(xp, x, \*, alpha\) and must take \(xp, x\) as the op does"
     ):
         tanh_like.kernel("cpu")(ad.native_kernel(SCALED_TANH))
+
+
+COUNTED = "void counted(const float* x, int8_t count, float* y) { y[0] = count; }"
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [300, 1.5, None, "3"])
+def test_a_number_that_does_not_fit_its_c_type_is_refused_and_not_wrapped_around(count: Any) -> None:
+    kernel = ad.native_kernel(COUNTED, language="c")
+    assert float(kernel(np, np.zeros((), np.float32), count=np.int64(3))) == 3.0
+    with pytest.raises(TypeError, match=r"kernel counted takes int8_t count, got .*; give a number that fits"):
+        kernel(np, np.zeros((), np.float32), count=count)
+
+
+@pytest.mark.parametrize("name", ["lambda", "xp", "_run"])
+def test_a_name_that_a_kernel_cannot_have_is_refused(name: str) -> None:
+    with pytest.raises(ad.CompileError, match=f"the name '{name}' means something else to a kernel"):
+        ad.native_kernel(f"void f(const float* {name}, float* y) {{}}", language="c")
+
+
+@needs_compiler
+def test_a_library_that_was_cut_off_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTODIFF_LAB_KERNELS", str(tmp_path))
+    library = compilers.shared_library(COUNTED, "c")
+    library.write_bytes(b"")
+    assert float(ad.native_kernel(COUNTED, language="c")(np, np.zeros((), np.float32), count=3)) == 3.0
