@@ -7,6 +7,7 @@ or ``affine.without_b``. The family's binding picks among them.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,6 +39,9 @@ def member_schemas(schema: Schema) -> dict[Member, Schema]:
     declared = schema.declared
     assert declared is not None
     optional = declared.optional_inputs
+    for output in declared.outputs if len(declared.outputs) > 1 else ():
+        if output.name in ("op", *bindings.RULES) or keyword.iskeyword(output.name):
+            raise RegistrationError(f"op {schema.name}: the output name {output.name!r} is reserved; choose another")
     if optional and REQUIRED in schema.attributes.values():
         raise RegistrationError(f"op {schema.name}: beside optional inputs every attribute needs a default")
     choices = [chosen for count in range(len(optional), -1, -1) for chosen in combinations(optional, count)]
@@ -167,9 +171,25 @@ class Family:
 
     def _samples_with(self, function: Callable[[], Any], present: tuple[str, ...]) -> Iterator[Any]:
         for operands, attributes in function():
-            named = dict(zip(self.inputs, operands, strict=True))
-            if tuple(name for name, operand in named.items() if operand is not None) == present:
-                yield tuple(named[name] for name in present), attributes
+            if self.present(operands) == present:
+                yield tuple(operand for operand in operands if operand is not None), attributes
+
+    def present(self, operands: Sequence[Any]) -> tuple[str, ...]:
+        """The inputs that a sample has: not those for which it says None, nor optional ones that it leaves out at its end.
+
+        Raises:
+            TypeError: the sample has more operands than there are inputs, or leaves out one that is not optional.
+        """
+        if self.is_variadic:
+            return self.inputs
+        named = dict(zip(self.inputs, operands, strict=False))
+        found = tuple(name for name, operand in named.items() if operand is not None)
+        if len(operands) > len(self.inputs) or set(self.inputs) - set(self.optional_inputs) - set(found):
+            raise TypeError(
+                f"a sample of {self.name} has {len(operands)} operands, but it takes {', '.join(self.inputs)}; write None "
+                f"for an optional input ({', '.join(self.optional_inputs) or 'none is'})"
+            )
+        return found
 
     def _register(self, method: str, rule: Any) -> Any:
         for (_, present), op in self.ops.items():

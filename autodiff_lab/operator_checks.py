@@ -17,7 +17,7 @@ from .operator_laws import LAWS, Law
 from .operator_reports import OpcheckReport, OpTest
 from .operators import Op
 from .ops.sampling import Call
-from .sample_grids import as_call, calls_of
+from .sample_grids import as_call, calls_of, refusal
 
 STOPS = "stops with"  # how a complaint begins where a law could not be judged, because the op raised an error
 
@@ -58,6 +58,8 @@ def opcheck(op: Any, samples: Iterable[Any] | None = None) -> OpcheckReport:
     'ops.halved(np.array(1.0))'
     """
     checked = _checked(op)
+    if samples is not None and not isinstance(samples, Iterable):
+        raise TypeError(f"opcheck: samples are a list of calls, as in [(x, y)]; got {samples!r}")
     given = None if samples is None else list(samples)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a mean of nothing, on the grid of shapes
@@ -70,7 +72,7 @@ def _tests_of(op: Op, samples: Iterable[Any] | None) -> list[OpTest]:
     calls = calls_of(op, samples)
     if not calls:
         name = op.name.partition(".")[0]
-        advice = f"no samples: add them with @{name}.samples, or pass opcheck({name}, samples=[…])"
+        advice = f"no samples{refusal(op)}: add them with @{name}.samples, or pass opcheck({name}, samples=[…])"
         return [OpTest(law.name, "not applicable", advice) for law in LAWS]
     tests: list[OpTest] = []
     for law in LAWS:
@@ -85,9 +87,7 @@ def _tests_of_family(family: Family, samples: Iterable[Any] | None) -> list[OpTe
     tests = []
     apart: dict[tuple[str, ...], OpTest] = {}
     for op in family.members:
-        chosen = (
-            None if given is None else [_without_missing(family, call) for call in given if _is_for(family, op, call)]
-        )
+        chosen = None if given is None else [_there(call) for call in given if family.present(call[0]) == op.inputs]
         own = op.name.removeprefix(f"{family.name}.")
         tests += [replace(test, name=f"{own}: {test.name}") for test in _tests_of(op, chosen)]
         if op.inputs not in apart and len(family.outputs) > 1:
@@ -95,12 +95,8 @@ def _tests_of_family(family: Family, samples: Iterable[Any] | None) -> list[OpTe
     return [*tests, *apart.values()]
 
 
-def _is_for(family: Family, op: Op, call: Call) -> bool:
-    """Whether a sample of a family has the inputs of one of its ops; None stands for one that is left out."""
-    return tuple(n for n, operand in zip(family.inputs, call[0], strict=True) if operand is not None) == op.inputs
-
-
-def _without_missing(family: Family, call: Call) -> Call:
+def _there(call: Call) -> Call:
+    """A sample of a family as one of the op that it is for: None stands for an input that is left out."""
     return tuple(operand for operand in call[0] if operand is not None), call[1]
 
 
@@ -108,7 +104,8 @@ def _outputs_apart(family: Family, calls: Sequence[OpCall]) -> OpTest:
     """The test that the outputs of one call share no memory with each other."""
     name = "outputs apart"
     for call in calls:
-        named = dict(zip(call.names, call.fresh(), strict=True))
+        operands = call.fresh()
+        named = {family.inputs[0]: operands} if family.is_variadic else dict(zip(call.names, operands, strict=True))
         results = family.binding(*(named.get(name) for name in family.inputs), **call.given)
         for (one, first), (other, second) in combinations(zip(family.outputs, results, strict=True), 2):
             if np.may_share_memory(first, second):

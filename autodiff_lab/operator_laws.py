@@ -62,6 +62,8 @@ def takes_and_gives_what_the_schema_says(call: OpCall) -> str | None:
     result = kernel(np, *call.fresh(), **call.attributes)
     if not isinstance(result, (np.ndarray, np.generic, bool, int, float)):
         return f"the kernel {kernel.__name__} gives a {type(result).__name__}; an op gives one array"
+    if np.asarray(result).dtype.kind not in "biuf":
+        return f"the kernel {kernel.__name__} gives dtype {np.asarray(result).dtype}; ops compute with real numbers"
     without = [name for name in op.flowing_inputs if name not in op.vjp_rules]
     if op.is_differentiable and op.vjp_rules and without:
         add = f'{op.schema.decorator}.vjp("{without[0]}")'

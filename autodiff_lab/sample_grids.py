@@ -68,6 +68,15 @@ def _tried(op: Op) -> Iterator[OpCall]:
                 break
 
 
+def refusal(op: Op) -> str:
+    """What a call says that was tried for an op without samples, to be told after "no samples"; "" where none was tried."""
+    if op.sample_calls() or any(op.is_required(name) for name in op.attributes):
+        return ""
+    arrays = [normal(*TRIED[-1], seed=place) for place in range(2 if op.is_variadic else len(op.inputs))]
+    result = outcome(OpCall(op, tuple(arrays), {}))
+    return f", and arrays of a few shapes are refused ({result})" if isinstance(result, Exception) else ""
+
+
 def _attributes_tried(op: Op) -> list[dict[str, Any]]:
     """The defaults, and each floating one replaced by another number: a rule that forgets it is right at 1."""
     others = [(name, default) for name, default in op.attributes.items() if type(default) is float]

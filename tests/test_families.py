@@ -248,3 +248,29 @@ def test_a_constant_input_that_the_family_does_not_have_is_refused() -> None:
 
         @ad.op(types="x: T, y: T? -> out_: T", constant_inputs=("z",))
         def moved(xp: Any, x: Any, y: Any = None) -> Any: ...
+
+
+def test_a_sample_that_does_not_fit_a_family_is_refused_and_optional_inputs_may_be_left_out_of_it() -> None:
+    @ad.op(types="x: T, y: T, b: T? -> z: T", elementwise=True)
+    def fused(xp: Any, x: Any, y: Any, b: Any = None) -> Any:
+        return x * y if b is None else x * y + b
+
+    x = np.array([1.0, 2.0])
+    assert ad.opcheck(fused, [(x, x)]).ok and ad.opcheck(fused, [(x, x, x)]).ok
+    for sample in (x, (x,) * 4):
+        with pytest.raises(TypeError, match=r"a sample of fused has [14] operands, but it takes x, y, b; write None"):
+            ad.opcheck(fused, [sample])
+
+
+def test_a_family_with_a_list_of_inputs_is_checked_like_every_op() -> None:
+    @ad.op(types="arrays: list(T) -> total: T, first: T")
+    def total_and_first(xp: Any, *arrays: Any) -> Any:
+        return sum(arrays[1:], arrays[0] * 1.0), arrays[0] * 2.0
+
+    @total_and_first.shape_rule
+    def total_and_first_shape(*arrays: Any) -> Any:
+        return np.broadcast_shapes(*arrays)
+
+    x = np.array([1.0, 2.0])
+    failed = ad.opcheck(total_and_first, [((x, x), {})]).failed
+    assert [test.name for test in failed] == ["first: shape rule"]  # its kernel does not broadcast

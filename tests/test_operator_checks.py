@@ -596,3 +596,17 @@ def test_a_report_is_a_truth_value_a_text_and_a_table() -> None:
     )
     page = wrong._repr_html_()
     assert "<table>" in page and "✗ failed" in page and "lost_sign" in page
+
+
+def test_an_op_whose_kernel_refuses_all_that_is_tried_is_told_why() -> None:
+    @ad.op(elementwise=True)
+    def nothing(xp: Any, x: Any) -> Any:
+        x * 2.0
+
+    report = ad.opcheck(nothing)
+    assert not report.ok and "arrays of a few shapes are refused (kernel nothing gave None" in str(report)
+
+
+def test_samples_that_are_no_list_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"samples are a list of calls, as in \[\(x, y\)\]; got 3"):
+        ad.opcheck(ops.mul, 3)  # type: ignore[arg-type]
