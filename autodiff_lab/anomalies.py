@@ -84,7 +84,7 @@ class Guard:
         op, parents, saved = record[1], record[2], record[3]
         assert op is not None
         count = len(parents)
-        values = {"g": g} | {n: v for n, v in zip(op.names_saved(count), saved, strict=True) if hasattr(v, "shape")}
+        values = {"g": g} | {n: v for n, v in zip(op.names_saved(count), saved, strict=False) if hasattr(v, "shape")}
         where = f"{_at(self.sources.get(record[0]))}{_ranges(values)}"
         into = op.operand_names(count)[place]
         array, added = _numbers(contribution), _numbers(total)

@@ -90,8 +90,15 @@ def compute(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     else:
         with backend.current(device):
             result = kernel(library, *arrays, **attributes)
-    is_scalar = isinstance(result, (np.generic, int, float))
-    return np.asarray(result) if is_scalar or not backend.is_array(result) else result
+    return result if type(result) is np.ndarray or backend.is_elsewhere(result) else _number_as_array(result, kernel)
+
+
+def _number_as_array(result: Any, kernel: Any) -> np.ndarray[Any, Any]:
+    """What a kernel gave where that is no array: a number becomes a 0-d array, anything else is refused."""
+    if isinstance(result, (np.generic, np.ndarray, int, float)):
+        return np.asarray(result)
+    given = "None: is its return missing?" if result is None else f"a {type(result).__name__}."
+    raise TypeError(f"kernel {kernel.__name__} gave {given} A kernel returns one array, or a number")
 
 
 def is_number(operand: Any) -> bool:
@@ -298,7 +305,8 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
 
 # ------------------------------------------------------------------------------------------------------ generated code
 
-# The generated code's own variables start with an underscore; registering refuses such names for inputs and attributes.
+# The generated code's own names start with an underscore; registering refuses such names for inputs and attributes. What
+# belongs to an input also ends as none of the others does, in _value, _record or _rule: an input may be called kernel.
 
 
 RULES = ("shape_rule", "dtype_rule", "batch_rule", "vjp", "jvp", "kernel", "samples")
@@ -349,9 +357,9 @@ def complete(op: Op) -> str:
     namespace |= {
         "_call": call, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
         "_kernels": kernels, "_fits": op.declared and op.declared.fits,
-        "_asarray": np.asarray, "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
+        "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
         "_operand_specs": operand_specs,
-        "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, **rules,
+        "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, "_type": type, **rules,
     }  # fmt: skip
     source = binding_source(op)
     exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
@@ -367,7 +375,7 @@ def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
     rule, needs = op.vjp_rule(op.inputs[0]), op.vjp_needs(op.inputs[0])
 
     def pull(g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
-        named = dict(zip(op.names_saved(len(parents)), saved, strict=True))
+        named = dict(zip(op.names_saved(len(parents)), saved, strict=False))
         wanted = {name: attributes[name] for name in op.vjp_attributes(op.inputs[0])}
         return tuple(
             None if parent is None else rule(g, *rule_values(op, needs, named, place, len(parents)), **wanted)
@@ -383,7 +391,7 @@ def rule_values(op: Op, needs: Sequence[str], named: dict[str, Any], place: int,
     for need in needs:
         if op.is_variadic and need == "place":
             values.append(place)
-        elif op.is_variadic and need.startswith(op.inputs[0]):
+        elif op.is_of_each(need):
             values.append(tuple(saved_value(named, name) for name in op.per_operand([need], count)))
         else:
             values.append(saved_value(named, need))
@@ -396,10 +404,10 @@ def binding_source(op: Op) -> str:
     >>> from autodiff_lab import registry
     >>> print(binding_source(registry["exp"]))  # doctest: +ELLIPSIS
     def exp(x):
-        if _context() is None and type(x) is _Tensor:
+        if _context() is None and _type(x) is _Tensor:
     ...
     """
-    operands = f"tuple({op.inputs[0]})" if op.is_variadic else _tuple(op.inputs)
+    operands = f"(*{op.inputs[0]},)" if op.is_variadic else _tuple(op.inputs)
     general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
     if not op.is_variadic and "device" not in op.attributes:
@@ -431,14 +439,17 @@ def _type_check(op: Op, names: Sequence[str]) -> str:
 
 
 def _array_source(op: Op) -> str:
-    """The part of a binding that runs the kernel on NumPy arrays; on an error ``call`` runs it again and explains."""
-    arrays = " and ".join(f"type({name}) is _ndarray" for name in op.inputs)
+    """The part of a binding that runs the kernel on NumPy arrays; on an error ``call`` runs it again and explains.
+
+    A NumPy scalar becomes an array by ``__array__``, which takes no longer than ``np.asarray`` and which None does not have.
+    """
+    arrays = " and ".join(f"_type({name}) is _ndarray" for name in op.inputs)
     passed = ", ".join([*op.inputs, *(f"{a}={a}" for a in op.attributes)])
     return f"""    if {arrays}{_type_check(op, op.inputs)}:
         try:
             _out = {_kernel_expression(op, op.inputs[0])}(_numpy, {passed})
-            return _out if type(_out) is _ndarray else _asarray(_out)
-        except (TypeError, ValueError, IndexError):
+            return _out if _type(_out) is _ndarray else _out.__array__()
+        except (AttributeError, TypeError, ValueError, IndexError):
             pass
 """
 
@@ -446,11 +457,11 @@ def _array_source(op: Op) -> str:
 def _recording_source(op: Op) -> str:
     """The part of a binding that runs the kernel on Tensors of one level around NumPy arrays, and records the result."""
     first, names, flowing = op.inputs[0], op.inputs, op.flowing_inputs
-    tensors = " and ".join(f"type({name}) is _Tensor" for name in names)
+    tensors = " and ".join(f"_type({name}) is _Tensor" for name in names)
     same_level = "".join(f" and {name}._level is _level" for name in names[1:])
-    arrays = " and ".join(f"type(_{name}) is _ndarray" for name in names)
-    passed = ", ".join([*(f"_{name}" for name in names), *(f"{a}={a}" for a in op.attributes)])
-    values = "; ".join(f"_{name} = {name}._data" for name in names)
+    arrays = " and ".join(f"_type({_local(name)}) is _ndarray" for name in names)
+    passed = ", ".join([*map(_local, names), *(f"{a}={a}" for a in op.attributes)])
+    values = "; ".join(f"{_local(name)} = {name}._data" for name in names)
     records = "; ".join(f"_{name}_record = {f'{name}._history' if name in flowing else None}" for name in names)
     nothing_flows = " and ".join(f"_{name}_record is None" for name in flowing)
     if not op.keeps_floating:
@@ -460,13 +471,13 @@ def _recording_source(op: Op) -> str:
     return f"""    if _context() is None and {tensors}:
         _level = {first}._level
         {values}
-        if _level.is_reverse{same_level} and {arrays}{_type_check(op, [f"_{name}" for name in names])}:
+        if _level.is_reverse{same_level} and {arrays}{_type_check(op, [*map(_local, names)])}:
             try:
-                _out = {_kernel_expression(op, f"_{first}")}(_numpy, {passed})
-            except (TypeError, ValueError, IndexError):
+                _out = {_kernel_expression(op, _local(first))}(_numpy, {passed})
+                if _type(_out) is not _ndarray:
+                    _out = _out.__array__()
+            except (AttributeError, TypeError, ValueError, IndexError):
                 return _call(_op, {_tuple(names)}, {_dict(op.attributes)})
-            if type(_out) is not _ndarray:
-                _out = _asarray(_out)
             _result = _new(_Tensor)
             _result._data = _out
             _result._level = _level
@@ -501,8 +512,12 @@ def _pull_source(op: Op) -> str:
 
 def _saved_expression(op: Op, name: str, flowing: Sequence[str]) -> str:
     """The value that is saved under a name, if an operand is recorded whose rule needs it."""
-    value = f"_{name}" if name in (*op.inputs, "out") else "_{}.{}".format(*name.rsplit("_", 1))
+    holder, _, fact = (name, "", "") if name in (*op.inputs, "out") else name.rpartition("_")
+    value = "_out" if holder == "out" else _local(holder)
+    value += f".{fact}" if fact else ""
     readers = [f"_{reader}_record is not None" for reader in flowing if name in op.vjp_needs(reader)]
+    if not readers:  # a rule that was replaced has read it
+        return "None"
     return value if len(readers) == len(flowing) else f"{value} if {' or '.join(readers)} else None"
 
 
@@ -516,10 +531,11 @@ def _specs_expression(op: Op) -> str:
     if len(names) == 1:
         return "None"
     alike = [f"_{name}_record is not None" for name in names]
-    alike += [f"_{names[0]}.dtype is _{name}.dtype" for name in names[1:]]
+    first, *others = map(_local, names)
+    alike += [f"{first}.dtype is {other}.dtype" for other in others]
     if op.elementwise:
-        alike += [f"_{names[0]}.shape == _{name}.shape" for name in names[1:]]
-    values, records = _tuple([f"_{name}" for name in names]), _tuple([f"_{name}_record" for name in names])
+        alike += [f"{first}.shape == {other}.shape" for other in others]
+    values, records = _tuple([first, *others]), _tuple([f"_{name}_record" for name in names])
     return f"None if {' and '.join(alike)} else _operand_specs({values}, {records})"
 
 
@@ -529,7 +545,8 @@ def _parameters(op: Op) -> str:
 
 
 def _local(name: str) -> str:
-    return f"_{name}"
+    """The generated code's variable for the value of an input, or for what was saved under a name."""
+    return f"_{name}_value"
 
 
 def _tuple(names: Sequence[str]) -> str:

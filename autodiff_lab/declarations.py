@@ -20,6 +20,7 @@ _ATTRIBUTES: dict[str, tuple[type, ...]] = {
     "tuple": (tuple,),
 }  # fmt: skip
 _ONE = re.compile(r"\s*(\w+)\s*(?::\s*(?:list\(\s*(\w+)\s*\)|(\w+))\s*(\?)?)?\s*")
+_VARIABLE = re.compile(r"[A-Z]\d*")  # not Float32, which is a dtype mistyped
 _ATTRIBUTE = re.compile(r"\s*(\w+)\s*:\s*(\w+)(\?)?\s*(?:=\s*(.+))?", re.DOTALL)
 
 
@@ -97,7 +98,7 @@ def argument(op: str, text: str) -> Argument:
         )
     name, of_list, plain, optional = found.groups()
     kind = of_list or plain or ""
-    if kind and kind not in _DTYPES and kind not in _KINDS and not kind[0].isupper():
+    if kind and kind not in _DTYPES and kind not in _KINDS and not _VARIABLE.fullmatch(kind):
         raise RegistrationError(
             f"op {op}: {name} has the unknown type {kind!r}; write a dtype such as float32, one of float, int and bool for "
             "all dtypes of that kind, or a capital letter such as T for one dtype that several arguments share"
@@ -301,7 +302,7 @@ def declaration(op: str, text: str) -> Declaration:
     >>> [str(one) for one in declaration("halve", "x: float -> low: float, high: float").outputs]
     ['low: float', 'high: float']
     """
-    before, arrow, after = text.partition("->")
+    before, arrow, after = text.partition("->") if isinstance(text, str) else ("", "", "")
     if not arrow:
         raise RegistrationError(f"op {op}: types need an arrow between inputs and outputs, as in 'x: T, y: T -> z: T'")
     arrays, _, others = before.partition("*")

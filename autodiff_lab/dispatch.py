@@ -24,9 +24,12 @@ def kernel_key(op: str, device: str, dtype: Any) -> Key:
             f"op {op}: no device kind {device!r}; a kernel is for 'cpu', 'cuda', 'sim', or for 'any' array library"
         )
     try:
-        return device, None if dtype is None else np.dtype(dtype)
+        found = None if dtype is None else np.dtype(dtype)
     except TypeError:
         raise RegistrationError(f"op {op}: no dtype {dtype!r}; write one of NumPy's, as in dtype='float32'") from None
+    if found is not None and found.kind not in "biuf":
+        raise RegistrationError(f"op {op}: a kernel for {found} would never run, since ops take real numbers only")
+    return device, found
 
 
 def fallback_order(kind: str, dtype: Any) -> tuple[Key, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -66,6 +67,11 @@ class Op:
         differentiable: bool = True,
         views: str | Sequence[str] = (),
     ) -> None:
+        if facts := {f"{name}_{fact}" for name in schema.inputs for fact in _FACTS}.intersection(schema.inputs):
+            of, _, fact = min(facts).rpartition("_")
+            raise RegistrationError(
+                f"op {schema.name}: {min(facts)} is what rules call the {fact} of {of}; give that input another name"
+            )
         self.schema = schema
         self.name, self.module, self.doc = schema.name, schema.module, schema.doc
         self.inputs, self.attributes, self.is_variadic = schema.inputs, schema.attributes, schema.is_variadic
@@ -100,13 +106,18 @@ class Op:
         """Names that a rule reads, where a variadic op's ``arrays`` and ``arrays_shape`` stand for those of each operand."""
         if not self.is_variadic:
             return tuple(names)
-        operands = self.operand_names(count)
-        return tuple(
-            f"{operand}{name[len(self.inputs[0]) :]}"
-            for name in names
-            for operand in (operands if name.startswith(self.inputs[0]) else [""])
-            if name != "place"
-        )
+        listed: list[str] = []
+        for name in names:
+            if self.is_of_each(name):
+                fact = name[len(self.inputs[0]) :]
+                listed += [f"{operand}{fact}" for operand in self.operand_names(count)]
+            elif name != "place":
+                listed.append(name)
+        return tuple(listed)
+
+    def is_of_each(self, name: str) -> bool:
+        """Whether a name that a rule reads stands for a value of each operand, as ``arrays`` and ``arrays_shape`` do."""
+        return self.is_variadic and name in (self.inputs[0], *(f"{self.inputs[0]}_{fact}" for fact in _FACTS))
 
     @property
     def flowing_inputs(self) -> tuple[str, ...]:
@@ -295,7 +306,10 @@ class Op:
             return rule()
         needs, wanted = parameters_of(rule)
         values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
-        return rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
+        part = rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
+        if not hasattr(part, "shape"):
+            raise TypeError(f"jvp rule {rule.__name__} gave {part!r}; a rule returns its part of the result's tangent")
+        return part
 
     def apply_vjp(self, place: int, g: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
         """One operand's contribution from the result's cotangent; ``named`` has every operand and ``out``."""
@@ -337,7 +351,7 @@ class Op:
                 f"op {self.name} has no shape rule; add one with {self.schema.decorator}.shape_rule"
             )
         shape = self._apply_operand_rule(self._shape_rule, shapes, attributes)
-        if not isinstance(shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in shape):
+        if not isinstance(shape, (tuple, list)) or not all(isinstance(n, (int, np.integer)) and n >= 0 for n in shape):
             raise TypeError(
                 f"shape rule {self._shape_rule.__name__} gave {shape!r}; a shape is a tuple of sizes, as (2, 3)"
             )
@@ -405,15 +419,22 @@ class Op:
             )
         wanted = {need for name in self.inputs for need in self.vjp_needs(name)}
         facts = [f"{name}_{fact}" for name in (*self.inputs, "out") for fact in _FACTS]
-        self.saved_names = tuple(name for name in (*self.inputs, "out", *facts) if name in wanted)
+        # names keep their places, since calls that were recorded before a rule was replaced hold their values in that order
+        known = self.saved_names
+        self.saved_names += tuple(n for n in (*self.inputs, "out", *facts) if n in wanted and n not in known)
         kernels = self.cpu_kernels()
         self._cpu_kernel = kernels[None] if kernels.keys() == {None} else None
+        had = None if self.pull == self._no_pull else known
         source = bindings.complete(self)
+        if had is not None and had != self.saved_names:
+            self.pull = partial(self._pull_of_kept, self.pull)
         if (tell := events.receiver()) is not None:
             tell(events.BindingGenerated(self.name, bindings.signature(self), self.saved_names, source))
 
     def _changed(self) -> None:
-        """A rule or kernel is new: the next call generates the code again."""
+        """A rule or kernel is new: the next call or sweep generates the code again."""
+        if self.pull != self._no_pull:
+            self.pull = self._first_pull
         self.binding.__code__ = self._unfinished_code
 
     # ------------------------------------------------------------------------------------------------------------ telling
@@ -479,6 +500,21 @@ class Op:
             )
 
         return raise_missing
+
+    def _first_pull(self, *arguments: Any) -> tuple[Any, ...]:
+        """A sweep meets a call that was recorded before a rule was replaced."""
+        with events.silence():
+            self.finish()
+        return self.pull(*arguments)
+
+    def _pull_of_kept(self, pull: Any, g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: Any) -> Any:
+        """``pull`` with a rule that reads more than calls kept that were recorded before it."""
+        if unkept := self.names_saved(len(parents))[len(saved) :]:
+            raise ValueError(
+                f"op {self.name}: this call was recorded before a gradient rule was replaced, and kept no "
+                f"{', '.join(unkept)}, which the new rule reads; compute it again"
+            )
+        return pull(g, parents, saved, attributes)
 
     def _no_pull(self, *_arguments: Any) -> tuple[Any, ...]:
         raise AssertionError(f"op {self.name} was recorded before its binding was complete")
@@ -574,6 +610,8 @@ def op(
     >>> float(ad.grad(lambda x: scaled_tanh(x, alpha=2.0))(0.0))
     2.0
     """
+    if isinstance(kernel, str):
+        raise RegistrationError(f"op: types are named, as in @op(types={kernel!r})")
     if kernel is None:
         return lambda later: _register(later, types, elementwise, constant_inputs, differentiable, views)
     return _register(kernel, types, elementwise, constant_inputs, differentiable, views)

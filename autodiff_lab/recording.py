@@ -335,7 +335,7 @@ def _known_values(order: Sequence[Record]) -> dict[int, Any]:
         if op is None:
             continue
         makers = dict(zip(op.operand_names(len(parents)), parents, strict=True)) | {"out": (serial,)}
-        for name, value in zip(op.names_saved(len(parents)), saved, strict=True):
+        for name, value in zip(op.names_saved(len(parents)), saved, strict=False):
             maker = makers.get(name)
             if maker is not None and value is not None:
                 known[maker[0]] = value.innermost() if type(value) is Tensor else value
@@ -360,7 +360,7 @@ class _FromRecords:
             self._append(serial, "input", name, leaf.shape, leaf.dtype, device=leaf.device)
             return
         names = op.operand_names(len(parents))
-        kept = dict(zip(op.names_saved(len(parents)), saved, strict=True))
+        kept = dict(zip(op.names_saved(len(parents)), saved, strict=False))
         here = next(self.nodes[self.ids[parent[0]]].device for parent in parents if parent is not None)
         ids = tuple(
             self.ids[parent[0]] if parent is not None else self._constant(operands[place], kept.get(name), here)

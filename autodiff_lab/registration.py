@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from . import events
 from .backend import device_of
@@ -17,7 +18,7 @@ from .families import Family
 from .graph import Source
 from .operand_rules import Shape
 from .operators import Op, define, registry
-from .signatures import REQUIRED, RegistrationError, Schema
+from .signatures import REQUIRED, RegistrationError, Schema, check_name
 
 KEPT_KERNELS = 256  # for each creator; an attribute that changes with every call must not fill the memory
 
@@ -67,7 +68,9 @@ class _ContextFunction:
     """A function of a context, in the place of a rule or kernel with parameters."""
 
     def __init__(self, function: Callable[[Any], Any], schema: Schema, first: tuple[str, ...] = ()) -> None:
-        self.__name__: str = function.__name__
+        if not callable(function):
+            raise RegistrationError(f"op {schema.name}: expected a function of a context, got {function!r}")
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)  # a partial has none
         self.__wrapped__ = function
         self._schema = schema
         self.parameters = (*first, *(("*",) if schema.is_variadic else schema.inputs)), tuple(schema.attributes)
@@ -104,8 +107,7 @@ class KernelCreator(_ContextFunction):
         """The kernel for arrays and attributes, made now or before."""
         device = next((device_of(array) for array in arrays if hasattr(array, "dtype")), "cpu")
         dtypes = tuple(getattr(array, "dtype", None) for array in arrays)
-        # repr, because 0.0 and -0.0, or 1 and True, are equal and give different kernels
-        key = (device, dtypes, tuple((name, repr(value)) for name, value in attributes.items()))
+        key = (device, dtypes, tuple((name, _key(value)) for name, value in attributes.items()))
         kernel = self.kept.get(key)
         if tell is not None:
             tell(self._event(device, dtypes, attributes, kernel is not None))
@@ -132,6 +134,17 @@ class KernelCreator(_ContextFunction):
         return events.KernelCreated(self._schema.name, self.__name__, device, texts, dict(attributes), kept)
 
 
+def _key(value: Any) -> Any:
+    """An attribute as a part of a key: equal only where kernels made from it are the same.
+
+    A number by its repr, because 0.0 and -0.0, or 1 and True, are equal and give different kernels; an array, whose repr is
+    shortened, by its bytes.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value.shape, value.dtype.str, value.tobytes()
+    return tuple(map(_key, value)) if isinstance(value, tuple) else repr(value)
+
+
 class Registration:
     """An op that is declared step by step; every method returns the registration, so that they form a chain.
 
@@ -140,8 +153,7 @@ class Registration:
     """
 
     def __init__(self, name: str, module: str, source: Source) -> None:
-        if not name.isidentifier() or name.startswith("_") or keyword.iskeyword(name):
-            raise RegistrationError(f"op {name!r}: the name of an op is a name of Python, as in 'MyCustomOp'")
+        check_name(name)
         self.name = name
         self._inputs: list[Argument] = []
         self._outputs: list[Argument] = []

@@ -103,8 +103,10 @@ class Registry(Mapping[str, "Op"]):
     def __contains__(self, name: object) -> bool:
         return name in self._ops and str(name).partition(".")[0] not in self._unfinished
 
-    def unknown(self, name: str, known: Collection[str]) -> str:
+    def unknown(self, name: object, known: Collection[str]) -> str:
         """The text of the error that an unknown name deserves: why it is none, or what is near, and where all are listed."""
+        if not isinstance(name, str):
+            return f"an op is looked up by its name, as in registry['mul']; got {name!r}"
         from difflib import get_close_matches  # here, because importing it costs 1 ms
 
         if name in self._unfinished:

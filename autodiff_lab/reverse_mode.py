@@ -112,7 +112,7 @@ def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
     histories: dict[str, Any] = dict(zip(names, parents, strict=True)) | {"out": record}
     return tuple(
         Tensor(value, level, histories[name]) if name in histories and hasattr(value, "shape") else value
-        for name, value in zip(op.names_saved(len(parents)), saved, strict=True)
+        for name, value in zip(op.names_saved(len(parents)), saved, strict=False)
     )
 
 
@@ -197,7 +197,7 @@ def _saved_arrays(record: Record) -> list[tuple[str, Any]]:
     op, parents, saved = record[1], record[2], record[3]
     if op is None:
         return []
-    return [(n, v) for n, v in zip(op.names_saved(len(parents)), saved, strict=True) if hasattr(v, "nbytes")]
+    return [(n, v) for n, v in zip(op.names_saved(len(parents)), saved, strict=False) if hasattr(v, "nbytes")]
 
 
 # -------------------------------------------------------------------------------------------------- sweeps of a Tensor

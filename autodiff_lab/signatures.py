@@ -81,11 +81,12 @@ class Schema:
 
 def schema_of(kernel: Callable[..., Any], declared: Declaration | None = None) -> Schema:
     """Inputs and attributes (with defaults) from a kernel's parameters ``(xp, x, y, *, axis=None)``."""
-    name = kernel.__name__
-    if not name.isidentifier():
-        raise RegistrationError(f"an op is named after its function, and {name} is no name; write it with def")
-    where = f"op {name}"
     positional, attributes = parameters_of(kernel)
+    name = kernel.__name__
+    if name == "<lambda>":
+        raise RegistrationError(f"an op is named after its function, and {name} is no name; write it with def")
+    check_name(name)
+    where = f"op {name}"
     starred = _starred(kernel) if "*" in positional else ""
     if positional[:1] != ("xp",):
         raise RegistrationError(
@@ -104,6 +105,14 @@ def schema_of(kernel: Callable[..., Any], declared: Declaration | None = None) -
         name, inputs, {attribute: defaults.get(attribute, REQUIRED) for attribute in ordered}, bool(starred),
         declared, inspect.getdoc(kernel) or "", kernel.__module__, kernel,
     )  # fmt: skip
+
+
+def check_name(name: Any) -> None:
+    """Refuse a name under which ``ops`` could not offer the op."""
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or keyword.iskeyword(name):
+        raise RegistrationError(
+            f"op {name!r}: the name of an op is a name of Python without '_' before it, as in 'MyCustomOp'"
+        )
 
 
 def check_defaults(kernel: Callable[..., Any], positional: Sequence[str], optional: Collection[str]) -> None:

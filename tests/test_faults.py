@@ -468,3 +468,15 @@ def test_a_comparison_says_what_became_of_the_run() -> None:
     assert repr(compared).startswith("MLP on digits, lost_sign(cross_entropy): diverges\n  loss from 2.3")
     stopped = training.compare(training.mlp_on_digits(steps=1), faults.broadcast_not_summed())
     assert "in step 1: ValueError: the gradient that reached leaf" in repr(stopped)
+
+
+def test_a_fault_acts_on_what_was_recorded_before_without_another_call_and_no_longer_after_the_block() -> None:
+    early = ops.tanh(ad.tensor(0.5, requires_grad=True))
+    pull = ad.vjp(ops.tanh, 0.5)[1]
+    with faults.lost_sign("tanh"):
+        (swept,) = ad.sweep(early).values()
+        assert float(pull(1.0)[0]) == float(swept) == -HEALTHY_AT_A_HALF
+    assert float(pull(1.0)[0]) == HEALTHY_AT_A_HALF
+
+
+HEALTHY_AT_A_HALF = float(ad.grad(ops.tanh)(0.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -449,3 +450,88 @@ def test_the_first_call_tells_a_listener_no_more_than_the_second() -> None:
     with ad.listen() as second:
         op(x)
     assert kinds(first) == kinds(second) == ["OpCalled"]
+
+
+# ------------------------------------------------------------------------------------ names, and rules that are replaced
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel", "level", "result", "op", "new", "type", "Tensor", "x_record", "x_rule", "default"]
+)
+def test_an_input_may_bear_a_name_that_the_generated_code_uses(name: str) -> None:
+    space: dict[str, Any] = {"ad": ad, "__name__": __name__}
+    exec(
+        f"@ad.op(elementwise=True)\ndef times(xp, x, {name}): return x * {name}\n"
+        f"times.vjp('x')(lambda g, {name}: g * {name})\ntimes.vjp('{name}')(lambda g, x: g * x)",
+        space,
+    )
+    x, y = ad.tensor(2.0, requires_grad=True), ad.tensor(5.0, requires_grad=True)
+    space["times"](x, y).backward()
+    assert (float(x.grad), float(y.grad)) == (5.0, 2.0) and float(space["times"](2.0, **{name: 3.0})) == 6.0
+
+
+def test_the_inputs_of_a_variadic_op_may_be_named_like_the_beginning_of_another_value() -> None:
+    @ad.op
+    def total(xp: Any, *o: Any, tuple: float = 2.0) -> Any:
+        return sum(o) * tuple
+
+    total.shape_rule(lambda *o: o[0])
+
+    @total.vjp("o")
+    def total_vjp(g: Any, out: Any, o: Any, *, tuple: float) -> Any:
+        return g * tuple + 0.0 * (out - sum(o))
+
+    assert [float(g) for g in ad.grad(lambda x, y: total([x, y]), argnums=(0, 1))(1.0, 3.0)] == [2.0, 2.0]
+
+
+def squares() -> Any:
+    @ad.op(elementwise=True)
+    def squares(xp: Any, x: Any) -> Any:
+        return x * x
+
+    squares.vjp(lambda g, x: g * 2.0 * x)
+    return squares
+
+
+def test_a_call_that_was_recorded_before_its_rule_was_replaced_never_mixes_up_what_it_kept() -> None:
+    op, x = squares(), ad.tensor(3.0, requires_grad=True)
+    early = op(x)
+    op.vjp(lambda g, out: g * 2.0 * ops.sqrt(out))  # reads what the early call did not keep
+    z = ad.tensor(5.0, requires_grad=True)
+    op(z).backward()
+    assert z.grad is not None and float(z.grad) == 10.0
+    with pytest.raises(
+        ValueError, match=r"op squares: this call was recorded before .* kept no out, .*; compute it again"
+    ):
+        early.backward()
+
+
+@pytest.mark.parametrize("calls_between", [0, 1])
+def test_a_call_that_was_recorded_before_its_rule_was_replaced_is_swept_by_the_new_one(calls_between: int) -> None:
+    op, x = squares(), ad.tensor(3.0, requires_grad=True)
+    early = op(x)
+    op.vjp(lambda g, x: g * -7.0 * x)
+    for _ in range(calls_between):
+        op(x)
+    early.backward()
+    assert x.grad is not None and float(x.grad) == -21.0
+
+
+def test_a_kernel_is_kept_for_the_numbers_of_an_array_in_an_attribute_and_not_for_how_they_are_shown() -> None:
+    def new_kernel(context: ad.KernelContext) -> Any:
+        (factor,) = context.attributes["by"]
+        return lambda x: x * factor
+
+    ad.register_op("Scaled").input("x: T").output("y: T").attr("by: tuple").elementwise().kernel_creator(new_kernel)
+    for long in (3, 5000):  # the text of an array has 8 digits, and of many numbers the first and last three
+        zeros, one = np.zeros(long), np.zeros(long)
+        one[long // 2] = 1e-12
+        assert [ops.Scaled(np.ones(long), by=(by,)).sum() for by in (zeros, one)] == [0.0, 1e-12]  # type: ignore[attr-defined]
+
+
+def test_a_kernel_creator_may_be_anything_that_can_be_called() -> None:
+    def new_kernel(context: ad.KernelContext, factor: float) -> Any:
+        return lambda x: x * factor
+
+    ad.register_op("Tripled").input("x: T").output("y: T").elementwise().kernel_creator(partial(new_kernel, factor=3.0))
+    assert float(ops.Tripled(2.0)) == 6.0  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -203,6 +204,82 @@ def a_kernel_with_hidden_randomness() -> Any:
     return noisy
 
 
+def a_rule_that_is_no_function() -> None:
+    doubled().vjp(partial(lambda g, k: g * k, k=2.0))
+
+
+def a_kernel_that_is_no_function() -> None:
+    ad.op(partial(lambda xp, x, k: x * k, k=2.0))
+
+
+def types_without_their_name() -> None:
+    ad.op("x: T -> y: T")  # type: ignore[call-overload]
+
+
+def a_name_that_is_hidden() -> None:
+    @ad.op
+    def __init__(xp: Any, x: Any) -> Any:
+        return x
+
+
+def an_input_named_as_a_fact_about_another() -> None:
+    @ad.op
+    def shaped(xp: Any, x: Any, x_shape: Any) -> Any:
+        return x
+
+
+def an_output_named_as_a_method() -> None:
+    @ad.op(types="x: T -> low: T, vjp: T")
+    def halves(xp: Any, x: Any) -> Any:
+        return x, x
+
+
+def a_dtype_with_a_capital_letter() -> None:
+    @ad.op(types="x: Float32 -> y: Float32")
+    def single(xp: Any, x: Any) -> Any:
+        return x
+
+
+def a_kernel_for_complex_numbers() -> None:
+    doubled().kernel("cpu", "complex64")(lambda xp, x, *, times=1: x)
+
+
+def a_context_function_that_is_none() -> None:
+    ad.register_op("Doubled").input("x: T").output("y: T").shape_fn((3,))  # type: ignore[arg-type]
+
+
+def a_kernel_without_return() -> None:
+    @ad.op(elementwise=True)
+    def nothing(xp: Any, x: Any) -> Any:
+        x * 2.0
+
+    nothing(ad.tensor([1.0, 2.0], requires_grad=True))
+
+
+def a_jvp_rule_without_return() -> None:
+    op = doubled()
+
+    @op.jvp
+    def doubled_jvp(dx: Any) -> Any:
+        2.0 * dx
+
+    ad.jvp(op, (1.0,), (1.0,))
+
+
+def a_shape_rule_with_a_size_below_zero() -> None:
+    op = doubled()
+    op.shape_rule(lambda x: (-1,))
+    ad.record(op, np.ones(2))
+
+
+def a_kernel_with_complex_results() -> Any:
+    @ad.op(elementwise=True)
+    def turned(xp: Any, x: Any) -> Any:
+        return x * 1j
+
+    return turned
+
+
 WRONG = [
     Wrong("a rule reads a value that the op does not have", a_rule_that_names_something_the_op_does_not_have,
           "when registered", r"vjp rule doubled_vjp: no value 'y' to save; a rule may name x, out"),
@@ -234,6 +311,32 @@ WRONG = [
           "when registered", "every input stands before the first rule or kernel"),
     Wrong("types name other inputs than the kernel", types_of_other_inputs_than_the_kernels,
           "when registered", r"the declared inputs are \(x, y\), but the kernel takes \(x, w\)"),
+    Wrong("a rule is no plain function", a_rule_that_is_no_function,
+          "when registered", "functools.partial.* is not a plain function; write it with def"),
+    Wrong("a kernel is no plain function", a_kernel_that_is_no_function,
+          "when registered", "functools.partial.* is not a plain function; write it with def"),
+    Wrong("types are given where the kernel belongs", types_without_their_name,
+          "when registered", r"types are named, as in @op\(types='x: T -> y: T'\)"),
+    Wrong("a name that ops cannot offer", a_name_that_is_hidden,
+          "when registered", "op '__init__': the name of an op is a name of Python without '_' before it"),
+    Wrong("an input is named as a fact", an_input_named_as_a_fact_about_another,
+          "when registered", "op shaped: x_shape is what rules call the shape of x; give that input another name"),
+    Wrong("an output is named as a method", an_output_named_as_a_method,
+          "when registered", "op halves: the output name 'vjp' is reserved"),
+    Wrong("a dtype is written as a type variable", a_dtype_with_a_capital_letter,
+          "when registered", "x has the unknown type 'Float32'"),
+    Wrong("a kernel for a dtype that ops do not have", a_kernel_for_complex_numbers,
+          "when registered", "op doubled: a kernel for complex64 would never run"),
+    Wrong("a shape instead of a shape function", a_context_function_that_is_none,
+          "when registered", r"op Doubled: expected a function of a context, got \(3,\)"),
+    Wrong("a kernel returns nothing", a_kernel_without_return,
+          "at the first call", r"nothing\(x: \(2,\) float64\): kernel nothing gave None: is its return missing\?"),
+    Wrong("a jvp rule returns nothing", a_jvp_rule_without_return,
+          "at the first call", r"doubled\(.*jvp rule doubled_jvp gave None"),
+    Wrong("a shape rule gives a size below 0", a_shape_rule_with_a_size_below_zero,
+          "at the first call", r"shape rule <lambda> gave \(-1,\)"),
+    Wrong("a kernel gives complex numbers", a_kernel_with_complex_results,
+          "by opcheck", "the kernel turned gives dtype complex128; ops compute with real numbers"),
     Wrong("there is no shape rule", no_shape_rule,
           "at the first call", "op doubled has no shape rule; add one with @doubled.shape_rule before using it"),
     Wrong("a shape function returns nothing", a_shape_function_without_a_result,
