@@ -320,7 +320,11 @@ class Op:
 
     def fit_tangent(self, tangent: Any, result: Any) -> Any:
         """A tangent in the result's shape and dtype: an operand that was broadcast has a smaller one."""
-        if self.elementwise and tangent.shape != result.shape:
+        if tangent.shape != result.shape:
+            if not self.elementwise:
+                raise ValueError(
+                    f"its jvp rules give a tangent of shape {tangent.shape} for a result of shape {result.shape}"
+                )
             tangent = registry["broadcast_to"].binding(tangent, shape=result.shape)
         return tangent if tangent.dtype == result.dtype else registry["astype"].binding(tangent, dtype=result.dtype)
 

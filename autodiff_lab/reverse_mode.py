@@ -241,16 +241,21 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
         seed = cotangent if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
     result = []
     for leaf, gradient in run_sweep(backward_order(root), {root[0]: seed}, output._level if create_graph else None):
-        if shape_of(gradient) != leaf[5].shape:
-            raise ValueError(
-                f"the gradient that reached leaf {leaf[5].name or leaf[0]} has shape {shape_of(gradient)}, but the leaf has "
-                f"{leaf[5].shape}: a gradient rule on the way gives the wrong shape; check the rules by finite differences"
-            )
+        _check_shape(gradient, f"leaf {leaf[5].name or leaf[0]}", leaf[5].shape)
         result.append((leaf, owned.own(gradient)))
     if tell is not None:
         for leaf, gradient in result:
             tell(events.LeafReached(leaf[0], gradient))
     return result
+
+
+def _check_shape(gradient: Any, where: str, shape: tuple[int, ...]) -> None:
+    """Refuse a gradient that a rule on the way gave another shape than what it belongs to."""
+    if shape_of(gradient) != shape:
+        raise ValueError(
+            f"the gradient that reached {where} has shape {shape_of(gradient)}, but its shape is {shape}: a gradient rule on "
+            "the way gives the wrong shape; ad.find_faulty_op names it"
+        )
 
 
 def _seed(output: Tensor, cotangent: Any) -> Any:
@@ -381,7 +386,10 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         with events.backward_phase():
             roots = [] if output._history is None else [(output._history, ops.ones_like(value))]
         del output  # so that the sweep frees each record when it is done with it
-        gradients = iter(_pulled_back(roots, inputs))
+        reached = _pulled_back(roots, inputs)
+        for leaf, gradient in zip(inputs, reached, strict=True):
+            _check_shape(gradient, f"an argument of {_name(f)}", leaf.shape)
+        gradients = iter(reached)
         parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
         value = _Owned(*(leaf._data for leaf in inputs)).own(value)
         return value, parts[0] if isinstance(argnums, int) else parts

@@ -535,3 +535,19 @@ def test_a_kernel_creator_may_be_anything_that_can_be_called() -> None:
 
     ad.register_op("Tripled").input("x: T").output("y: T").elementwise().kernel_creator(partial(new_kernel, factor=3.0))
     assert float(ops.Tripled(2.0)) == 6.0  # type: ignore[attr-defined]
+
+
+def test_a_gradient_or_tangent_of_another_shape_than_it_belongs_to_is_refused() -> None:
+    @ad.op
+    def doubled(xp: Any, x: Any) -> Any:
+        return 2.0 * x
+
+    doubled.shape_rule(lambda x: x)
+    doubled.vjp(lambda g: 2.0 * g[:1])
+    doubled.jvp(lambda dx: 2.0 * dx[:1])
+    with pytest.raises(ValueError, match=r"has shape \(1,\), but its shape is \(2,\): .* ad.find_faulty_op names it"):
+        ad.grad(lambda x: doubled(x).sum())(np.ones(2))
+    with pytest.raises(
+        ad.OpError, match=r"doubled\(.*its jvp rules give a tangent of shape \(1,\) for a result of shape \(2,\)"
+    ):
+        ad.jvp(doubled, (np.ones(2),), (np.ones(2),))
