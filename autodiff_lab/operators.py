@@ -482,7 +482,7 @@ class Op:
 
     def explained(self, error: Exception, operands: Sequence[Any], attributes: Mapping[str, Any]) -> OpError:
         """An error that names the op, its operands and what is wrong with them."""
-        reason = str(error)
+        reason = str(error) or type(error).__name__
         try:
             shapes = [np.shape(o) if isinstance(o, (list, tuple)) else bindings.shape_of(o) for o in operands]
             self.infer_shape(shapes, attributes)

@@ -688,3 +688,33 @@ def test_a_device_is_one_object_however_it_is_asked_for_and_only_by_its_number()
 def test_a_gpu_that_is_not_there_is_refused_with_what_is(ask: Any) -> None:
     with pytest.raises(ValueError, match="there is no device 'cuda:0' here; this machine has: cpu"):
         ask()
+
+
+@pytest.mark.parametrize(
+    ("error", "stops", "message"),
+    [(KeyboardInterrupt, 1, "was stopped twice and is given up"), (SystemExit, 0, r"its kernel raised SystemExit\(\)")],
+)
+def test_a_kernel_that_never_ends_or_calls_exit_does_not_block_the_device_for_good(
+    device: simulated.Device, error: type[BaseException], stops: int, message: str
+) -> None:
+    @ad.op(elementwise=True)
+    def endless(xp: Any, x: Any) -> Any:
+        raise error
+
+    y, z = endless(on()), on() * 2.0
+    for _ in range(stops):
+        with pytest.raises(KeyboardInterrupt):
+            z.numpy()
+    for _ in range(2):  # whoever waits is told once, who asks for the result each time
+        with pytest.raises(OpError, match=message):
+            y.numpy()
+    assert z.numpy().tolist() == (2.0 * on().numpy()).tolist()
+
+
+def test_a_kernel_that_waits_for_the_device_is_refused_and_not_left_waiting(device: simulated.Device) -> None:
+    @ad.op(elementwise=True)
+    def waits(xp: Any, x: Any) -> Any:
+        return x * float((on() * 3.0).numpy()[0])
+
+    with pytest.raises(OpError, match=r"waits\(.*a kernel asked for the numbers of .* give the op another input"):
+        waits(on()).numpy()

@@ -84,7 +84,10 @@ class SimulatedArray:
         host.carry_out()
         if isinstance(self._content, Exception):
             raise self._content
-        assert isinstance(self._content, DeviceArray)
+        if not isinstance(self._content, DeviceArray):
+            raise RuntimeError(
+                f"a kernel asked for the numbers of {self!r}, and cannot wait for other work: give the op another input"
+            )
         start, host.now = host.now, host.now + self._on.costs.link(self.nbytes)
         events.tell(events.Transferred(self.device, "cpu", self.nbytes, start, host.now))
         return np.array(self._content._value)
@@ -110,11 +113,15 @@ class SimulatedArray:
         dtype = op.infer_dtype([o.dtype if hasattr(o, "dtype") else type(o)(0) for o in operands], attributes)
         result = SimulatedArray(self._on, shape, dtype)
         source = call_site()[1]
+        stopped: list[BaseException] = []
 
         def work() -> None:
             try:
                 result._compute(operands, kernel, attributes)
-            except Exception as error:
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt) and not stopped:  # it stays queued, and is done the next time
+                    stopped.append(error)
+                    raise
                 where = f"queued in {source}" if source else "queued earlier"
                 result._content = _told_later(
                     op, error, operands, attributes, f"on {result.device} (simulated), {where}"
@@ -203,8 +210,13 @@ def _host_arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _host_arrays(part)
 
 
-def _told_later(op: Op, error: Exception, operands: Any, attributes: dict[str, Any], where: str) -> Exception:
+def _told_later(op: Op, error: BaseException, operands: Any, attributes: dict[str, Any], where: str) -> Exception:
     """The error of a kernel, which names the call that queued it."""
+    if not isinstance(error, Exception):  # a kernel without end, or one that calls exit()
+        is_stop = isinstance(error, KeyboardInterrupt)
+        error = RuntimeError(
+            "its kernel was stopped twice and is given up" if is_stop else f"its kernel raised {error!r}"
+        )
     if isinstance(error, MemoryError):
         return type(error)(f"{op.name} {where}: {error}")
     return OpError(f"{op.explained(error, operands, attributes)}; {where}, and found when the host synchronised")
