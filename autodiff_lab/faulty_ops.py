@@ -50,7 +50,7 @@ def find_faulty_op(
 
     Raises:
         TypeError: the result is not one Tensor.
-        ValueError: nothing was recorded.
+        ValueError: nothing was recorded, or the cotangent does not fit the result.
 
     >>> import autodiff_lab as ad
     >>> @ad.op(elementwise=True)
@@ -72,14 +72,18 @@ def find_faulty_op(
     sent = run.seed(cotangent, rng)
     heard = HeardSweep(run.graph)
     notes: list[str] = []
+    stopped: Exception | None = None
     with np.errstate(all="ignore"):
         try:
             with events.listen(heard.hear):
                 sweep(run.output, sent)
         except Exception as error:
+            stopped = error
             notes.append(f"The sweep stopped with {type(error).__name__}: {error}")
         faults = [*run.misstated, *_wrong_rules(run, heard, entries, seed, notes), *heard.faults()]
         faults.sort(key=lambda fault: -1 if fault.node is None else fault.node, reverse=True)
+        if stopped is not None and not faults:
+            raise stopped  # no op is to blame: the cotangent does not fit
         if not faults and not isinstance(f, Tensor):
             faults += _outside(f, given, entries, seed, notes)
     return FaultyOpReport(run.name, run.graph, tuple(faults), tuple(notes))
@@ -264,8 +268,11 @@ def _outside(
         notes.append(f"gradcheck of the whole function {word}.")
         return
     where = report.first.place if report.first is not None else "its result"
-    reason = (
-        f"every op's rule, every sum and the order are right, but the gradient of {where} is not: a value reaches the result "
-        "outside of recorded ops (.numpy(), .detach(), no_grad, or NumPy applied to plain arrays)"
-    )
+    why = "a value reaches the result outside of recorded ops (.numpy(), .detach(), no_grad, or NumPy on plain arrays)"
+    if report.first is not None and not np.isfinite(report.first.got):
+        why = (
+            "on the way 0 is multiplied by a slope that is not finite, as that of an op behind ops.where at an operand which "
+            "where leaves out; choose a harmless operand first, as in ops.log(ops.where(x > 0, x, 1.0))"
+        )
+    reason = f"every op's rule, every sum and the order are right, but the gradient of {where} is not: {why}"
     yield FaultFound("outside", None, None, None, None, reason)

@@ -393,3 +393,22 @@ def test_a_report_is_a_truth_value_a_text_and_a_table(monkeypatch: pytest.Monkey
     assert str(report).startswith("✗ residual: 1 fault found\n  tanh (node ")
     page = report._repr_html_()
     assert "<table>" in page and "tanh_vjp" in page and "deep = ops.tanh" in page
+
+
+def test_a_slope_that_is_not_finite_behind_where_is_told_as_such() -> None:
+    def f(x: Any) -> Any:
+        return ops.where(x > 0, ops.sqrt(x), 0.0).sum()
+
+    def repaired(x: Any) -> Any:
+        return ops.where(x > 0, ops.sqrt(ops.where(x > 0, x, 1.0)), 0.0).sum()
+
+    x = np.array([-1.0, 4.0])
+    with np.errstate(all="ignore"):
+        report = ad.find_faulty_op(f, x)
+    assert report.blame == "outside" and "0 is multiplied by a slope that is not finite" in str(report.reason)
+    assert ad.find_faulty_op(repaired, x).ok
+
+
+def test_a_cotangent_that_does_not_fit_the_result_is_refused_and_no_op_is_blamed() -> None:
+    with pytest.raises(ValueError, match=r"the cotangent has shape \(3,\), but the output has \(2,\)"):
+        ad.find_faulty_op(lambda x: 2.0 * x, np.ones(2), np.ones(3))
