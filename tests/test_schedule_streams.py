@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import events, ops, schedule
+from autodiff_lab import backend, events, ops, schedule
+from autodiff_lab.schedule.streams import execute_on_streams
+from autodiff_lab.schedule.values import Values
 
 pytestmark = pytest.mark.alone
 
@@ -81,3 +85,70 @@ def test_inputs_on_two_devices_are_refused() -> None:
     tasks = schedule.Tasks([schedule.Task(lambda a, b: a, name="t", reads=["a", "b"])], inputs=["a", "b"])
     with pytest.raises(ValueError, match=r"inputs lie on sim:0 and sim:1"):
         schedule.run(tasks, dict(zip("ab", arrays, strict=True)))
+
+
+# ------------------------------------------------------------------------------------------- CUDA's calls, on a stand-in
+
+
+class StandInForCuda:
+    """The calls of ``cupy.cuda`` that a run makes, on a clock of its own: each task takes a millisecond of its stream."""
+
+    class Event:
+        def __init__(self, time: float) -> None:
+            self.time = time
+
+    class Stream:
+        null: Any
+
+        def __init__(self, non_blocking: bool = False) -> None:
+            self.time, self.is_entered = 0.0, False
+
+        def __enter__(self) -> None:
+            self.is_entered = True
+
+        def __exit__(self, *_: object) -> None:
+            self.is_entered = False
+            self.time += 1e-3
+
+        def record(self) -> Any:
+            return StandInForCuda.Event(self.time)
+
+        def wait_event(self, event: Any) -> None:
+            self.time = max(self.time, event.time)
+
+    class Device:
+        waits = 0
+
+        def __init__(self, number: int) -> None:
+            assert number == 0
+
+        def synchronize(self) -> None:
+            StandInForCuda.Device.waits += 1
+
+    @staticmethod
+    def get_elapsed_time(start: Any, end: Any) -> float:
+        return float(1e3 * (end.time - start.time))  # CUDA's unit is the millisecond
+
+
+StandInForCuda.Stream.null = StandInForCuda.Stream()
+
+
+@pytest.mark.parametrize("streams", [1, 2, 3])
+def test_on_cuda_events_keep_the_order_between_streams_and_give_the_times(
+    monkeypatch: pytest.MonkeyPatch, streams: int
+) -> None:
+    monkeypatch.setattr(backend, "library_of", lambda device: SimpleNamespace(cuda=StandInForCuda))
+    monkeypatch.setattr(backend, "current", lambda device: nullcontext())
+    arguments, _ = case()
+    graph = ad.record(branches, arguments[0], arguments[1:])
+    tasks = schedule.from_graph(graph)
+    named = {graph.nodes[place].name: value for place, value in zip(graph.inputs, arguments, strict=True)}
+    values = Values(tasks, named)
+    waits = StandInForCuda.Device.waits
+    timeline = execute_on_streams(tasks, values, "cuda:0", streams, schedule.POLICIES["critical_path"])
+    assert timeline.faults() == [] and not timeline.simulated and timeline.submitted is not None
+    assert timeline.work == pytest.approx(len(tasks) * 1e-3)
+    assert StandInForCuda.Device.waits == waits + 2, "once before the clock starts, and once for everything"
+    (result,) = (values.named[tasks[task].written[0]] for task in tasks.kept)
+    assert np.array_equal(result, branches(arguments[0], arguments[1:]))
+    assert len(values.named) == len(named) + 1, "what nobody reads any more is dropped at the end"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import ops
+from autodiff_lab import ops, schedule
 from autodiff_lab.backend import asarray, device_of, to_numpy
 from autodiff_lab.layers import CNN, MLP, Layer, TransformerLM
 from autodiff_lab.optimizers import SGD, Adam, Optimizer
@@ -132,6 +132,19 @@ def test_a_recorded_step_runs_where_its_arguments_lie(gpu: str) -> None:
     assert [node.label for node in on_gpu] == [node.label for node in on_cpu]
     for found, expected in zip(on_gpu(moved(x, gpu)), on_cpu(x), strict=True):
         same(found, expected, gpu)
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_schedule_on_streams_gives_the_numbers_of_one_worker_and_a_legal_timeline(gpu: str, streams: int) -> None:
+    def loss(x: Any) -> Any:
+        return ops.sum(ops.tanh(x) * ops.sigmoid(x))
+
+    x = np.linspace(-2.0, 2.0, 12).reshape(3, 4)
+    graph = ad.record(ad.value_and_grad(loss), moved(x, gpu))
+    outputs, timeline = schedule.run(graph, [moved(x, gpu)], streams, "critical_path")
+    for found, expected in zip(outputs, ad.value_and_grad(loss)(x), strict=True):
+        same(found, expected, gpu)
+    assert timeline.faults() == [] and timeline.submitted is not None
 
 
 # --------------------------------------------------------------------------------------------------------------- transfers
