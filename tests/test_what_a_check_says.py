@@ -225,6 +225,7 @@ def test_an_answer_of_millions_of_items_ends_within_the_limit(items: str) -> Non
     assert time.perf_counter() - began < 8
 
 
+@pytest.mark.alone  # side by side, tests run beside the main thread, which is the one that signals reach
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a thread")
 def test_an_interrupted_check_says_one_line_ends_its_process_and_is_not_remembered(tmp_path: Path) -> None:
     file = tmp_path / "number"
