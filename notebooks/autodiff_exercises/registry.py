@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import (
+    beating_fifo,
     clinic,
     computation_graph,
     dispatch_table,
@@ -16,13 +17,18 @@ from . import (
     gradient_rules,
     hidden_copies,
     jacobian_passes,
+    more_workers,
     nested_derivative,
     op_interfaces,
     op_kernels,
     op_rules,
     orders,
+    queue_orders,
+    ranks,
+    ready_queue,
     reverse_mode,
     second_kernel,
+    shortest_plans,
     tracing,
 )
 from .exercise import Exercise
@@ -43,6 +49,12 @@ LESSONS = (
     dispatch_table,
     second_kernel,
     hidden_copies,
+    ready_queue,
+    queue_orders,
+    ranks,
+    beating_fifo,
+    more_workers,
+    shortest_plans,
     clinic,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
