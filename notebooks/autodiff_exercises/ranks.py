@@ -177,9 +177,11 @@ Write `upward_rank(graph, costs, travel)`: for each task the longest way from it
             (answers.as_written, "the written order will do"),
             (answers.every_way, "once for every path"),
             (answers.recursive, "recursion"),
+            (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=RANK_MISCONCEPTIONS,
         cases=rank_cases,
         accepts=are_ranks,
+        withheld=("schedule.upward_ranks",),
     ),
 )

@@ -20,7 +20,7 @@ from .exercise import (
     soon,
 )
 from .explaining import begins_with, every
-from .order_properties import missing_behind_a_double_edge
+from .order_properties import wrong_at_a_double_edge
 from .schedule_properties import (
     Choose,
     Costs,
@@ -90,7 +90,7 @@ MISCONCEPTIONS = (
         "Tasks are missing behind a task that uses one value twice. Such a task has two entries: if you count two "
         "before, count two off afterwards, or count each other task once in both places.",
         every(
-            lambda answer, graph, *_: _lacks_tasks(answer, graph) and missing_behind_a_double_edge(list(answer), graph)
+            lambda answer, graph, *_: _lacks_tasks(answer, graph) and wrong_at_a_double_edge(list(answer), graph)
         ),
     ),
     Misconception(
@@ -278,9 +278,11 @@ Write `seven_steps(graph, costs, workers, choose)`: a scheduler with a ready que
             (answers.crossing_out, "changes its argument"),
             (answers.ends, "an end for a start"),
             (answers.only_the_order, "not the starts"),
+            (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=MISCONCEPTIONS,
         cases=cases,
         accepts=is_what_the_steps_give,
+        withheld=("schedule.simulate", "schedule.run"),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import autodiff_lab as ad
@@ -52,7 +53,7 @@ def withheld(names: Sequence[str]) -> Iterator[None]:
 def _places(name: str) -> list[tuple[Any, str]]:
     """Where the name is looked up: in the lab, and in the module that defines it, which is where pickles look."""
     path, _, attribute = name.rpartition(".")
-    owner = getattr(ad, path) if path else ad
+    owner: Any = getattr(ad, path, None) or import_module(f"{ad.__name__}.{path}") if path else ad
     wanted = getattr(owner, attribute)
     home = sys.modules.get(getattr(wanted, "__module__", None) or "")
     found = [(owner, attribute)]
