@@ -23,7 +23,7 @@ from .exercise import (
     soon,
 )
 from .explaining import every
-from .ranks_answers import upward_rank
+from .ranks_answers import handed_on
 from .schedule_properties import (
     Costs,
     Graph,
@@ -129,7 +129,7 @@ FIFO_MISCONCEPTIONS = (
 
 
 def _nearness(graph: Graph, costs: Costs) -> Callable[[str], float]:
-    ranks = upward_rank(graph, costs, {})
+    ranks = handed_on(graph, costs, {})
     return lambda task: -ranks[task]
 
 

@@ -16,7 +16,7 @@ from .schedule_properties import Costs, Graph, Starts, length, tasks_of
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def beat_fifo(graph: dict[str, list[str]], costs: dict[str, float], workers: int) -> dict[str, float]:
+def beat_fifo(graph, costs, workers):
     """When each task starts in a plan that is shorter than what FIFO makes."""
     longest = dict(costs)  # the way to the end, at first only the task itself
     for _ in graph:
@@ -26,7 +26,7 @@ def beat_fifo(graph: dict[str, list[str]], costs: dict[str, float], workers: int
 
     order = sorted(graph, key=lambda task: -longest[task])
     free_from = [0.0] * workers
-    starts: dict[str, float] = {}
+    starts = {}
     while order:
         now = min(free_from)
         ended = {task for task, start in starts.items() if start + costs[task] <= now}
@@ -53,7 +53,7 @@ def best_of_many(graph: Graph, costs: Costs, workers: int) -> Starts:
     plans = [by_simulating(graph, costs, workers)]
     for _ in range(30):
         urgency = {task: ranks[task] * random.uniform(0.5, 1) for task in graph}
-        plans.append(seven_steps(graph, costs, workers, lambda ready, key=urgency: max(ready, key=key.get)))  # type: ignore[misc]
+        plans.append(seven_steps(graph, costs, workers, lambda ready, key=urgency: max(ready, key=key.get)))
     return min(plans, key=lambda starts: length(starts, costs))
 
 
@@ -109,7 +109,7 @@ def in_a_row(graph: Graph, costs: Costs, workers: int) -> Starts:
 def every_order(graph: Graph, costs: Costs, workers: int) -> Starts:
     """Tries all orders."""
     plans = (
-        seven_steps(graph, costs, workers, lambda ready, order=order: min(ready, key=order.index))  # type: ignore[misc]
+        seven_steps(graph, costs, workers, lambda ready, order=order: min(ready, key=order.index))
         for order in permutations(graph)
     )
     return min(plans, key=lambda starts: length(starts, costs))

@@ -12,11 +12,11 @@ from .schedule_properties import Costs, Graph, tasks_of
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def slower_with_more(graph: dict[str, list[str]], costs: dict[str, float], order: list[str]) -> list[int]:
+def slower_with_more(graph, costs, order):
     """For which numbers of workers one worker more makes the plan longer."""
     lengths = {}
     for workers in range(1, len(graph) + 1):
-        starts: dict[str, float] = {}
+        starts = {}
         now = 0.0
         while len(starts) < len(graph):
             ends = {task: start + costs[task] for task, start in starts.items()}

@@ -12,9 +12,9 @@ Log = list[Any]  # ("a", 3): the task a arrives with priority 3; "take": a worke
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def served(log: list[tuple[str, float] | str], kind: str) -> list[str]:
+def served(log, kind):
     """The tasks in the order in which workers take them."""
-    queue: list[Any] = []
+    queue = []
     taken = []
     for entry in log:
         if entry != "take":

@@ -14,18 +14,16 @@ Travel = dict[tuple[str, str], float]  # (from, to) -> seconds that the value tr
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def upward_rank(
-    graph: dict[str, list[str]], costs: dict[str, float], travel: dict[tuple[str, str], float]
-) -> dict[str, float]:
+def upward_rank(graph, costs, travel):
     """For each task the longest way from its start to the end of the program."""
-    users: dict[str, list[str]] = {task: [] for task in graph}
+    users = {task: [] for task in graph}
     missing = dict.fromkeys(graph, 0)  # how many users have no rank yet
     for task, before in graph.items():
         for other in before:
             users[other].append(task)
             missing[other] += 1
 
-    ranks: dict[str, float] = {}
+    ranks = {}
     known = [task for task in graph if missing[task] == 0]
     while known:
         task = known.pop()

@@ -89,9 +89,7 @@ MISCONCEPTIONS = (
         "x * x is one edge",
         "Tasks are missing behind a task that uses one value twice. Such a task has two entries: if you count two "
         "before, count two off afterwards, or count each other task once in both places.",
-        every(
-            lambda answer, graph, *_: _lacks_tasks(answer, graph) and wrong_at_a_double_edge(list(answer), graph)
-        ),
+        every(lambda answer, graph, *_: _lacks_tasks(answer, graph) and wrong_at_a_double_edge(list(answer), graph)),
     ),
     Misconception(
         "tasks are missing",

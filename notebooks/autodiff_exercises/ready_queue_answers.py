@@ -14,19 +14,17 @@ from .schedule_properties import Choose, Costs, Graph, Starts, tasks_of
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def seven_steps(
-    graph: dict[str, list[str]], costs: dict[str, float], workers: int, choose: Callable[[list[str]], str]
-) -> dict[str, float]:
+def seven_steps(graph, costs, workers, choose):
     """When each task starts; choose(ready) takes the next one."""
     waiting_for = {task: len(before) for task, before in graph.items()}
-    users: dict[str, list[str]] = {task: [] for task in graph}
+    users = {task: [] for task in graph}
     for task, before in graph.items():
         for other in before:
             users[other].append(task)
 
     ready = [task for task in graph if waiting_for[task] == 0]
-    running: dict[str, float] = {}  # task -> when it will end
-    starts: dict[str, float] = {}
+    running = {}  # task -> when it will end
+    starts = {}
     now = 0.0
     while ready or running:
         while ready and len(running) < workers:

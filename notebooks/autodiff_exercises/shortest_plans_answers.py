@@ -14,11 +14,11 @@ from .schedule_properties import Costs, Graph, length
 # -------------------------------------------------------------------------------------- what a solution can look like
 
 
-def shortest(graph: dict[str, list[str]], costs: dict[str, float], workers: int) -> float:
+def shortest(graph, costs, workers):
     """The length of the shortest plan that there is."""
     best = sum(costs.values())
 
-    def put(ends: dict[str, float], free_from: list[float]) -> None:
+    def put(ends, free_from):
         nonlocal best
         if max(ends.values(), default=0) >= best:
             return
