@@ -151,14 +151,14 @@ for policy in ("in_order", "fifo"):
 # %% exercise="served"
 
 # %% [markdown]
-# Now the same tasks under two policies: there is one long way, `k1` → `k2` → `k3`, and four short errands that nobody waits
+# Now the same tasks under two policies: there is one long way, `k1` → `k2` → `k3`, and three short errands that nobody waits
 # for.
 #
 # **Predict:** FIFO takes the tasks in order of their names, for all are ready at the beginning but `k2` and `k3`. What is the
 # makespan with two workers? What would be the best?
 
 # %%
-errands = {name: schedule.Task(cost=2) for name in ("e1", "e2", "e3", "e4")}
+errands = {name: schedule.Task(cost=2) for name in ("e1", "e2", "e3")}
 key = {"k1": schedule.Task(cost=3)} | {
     name: schedule.Task(cost=3, after=[before]) for before, name in (("k1", "k2"), ("k2", "k3"))
 }
