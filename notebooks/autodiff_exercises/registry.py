@@ -9,6 +9,7 @@ from typing import Any
 
 from . import (
     beating_fifo,
+    busy_workers,
     clinic,
     computation_graph,
     dispatch_table,
@@ -17,12 +18,14 @@ from . import (
     gradient_rules,
     hidden_copies,
     jacobian_passes,
+    memory_plans,
     more_workers,
     nested_derivative,
     op_interfaces,
     op_kernels,
     op_rules,
     orders,
+    placements,
     queue_orders,
     ranks,
     ready_queue,
@@ -55,6 +58,9 @@ LESSONS = (
     beating_fifo,
     more_workers,
     shortest_plans,
+    placements,
+    memory_plans,
+    busy_workers,
     clinic,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
