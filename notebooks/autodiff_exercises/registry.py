@@ -14,12 +14,14 @@ from . import (
     computation_graph,
     dispatch_table,
     dual_numbers,
+    earliest_backward,
     gradient_check,
     gradient_rules,
     hidden_copies,
     jacobian_passes,
     memory_plans,
     more_workers,
+    missing_edges,
     nested_derivative,
     op_interfaces,
     op_kernels,
@@ -29,10 +31,12 @@ from . import (
     queue_orders,
     ranks,
     ready_queue,
+    pipeline_bubbles,
     reverse_mode,
     second_kernel,
     shortest_plans,
     tracing,
+    two_streams,
 )
 from .exercise import Exercise
 
@@ -61,6 +65,10 @@ LESSONS = (
     placements,
     memory_plans,
     busy_workers,
+    earliest_backward,
+    two_streams,
+    missing_edges,
+    pipeline_bubbles,
     clinic,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
