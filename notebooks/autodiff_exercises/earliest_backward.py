@@ -25,6 +25,8 @@ from .exercise import (
 from .explaining import every, is_number
 from .step_graphs import LADDER, Costs, Graph, drawn_step, tasks_of
 
+MANY_WAYS = "values used twice, many times"
+
 
 def are_earliest(answer: Any, graph: Graph, costs: Costs) -> bool:
     """Whether these are the starts of the backward tasks where no task ever waits for a worker."""
@@ -37,6 +39,10 @@ def are_earliest(answer: Any, graph: Graph, costs: Costs) -> bool:
 
 def _are_times(answer: Any) -> bool:
     return isinstance(answer, dict) and all(is_number(time) for time in answer.values())
+
+
+def _are_backward(answer: Any, graph: Graph) -> bool:
+    return _are_times(answer) and answer.keys() == {task for task in graph if task.startswith("d")}
 
 
 def _equal(answer: Costs, times: Costs) -> bool:
@@ -55,11 +61,7 @@ MISCONCEPTIONS = (
     Misconception(
         "not the backward tasks",
         "Return a dictionary with a time for each backward task, whose names begin with `d`, and for no other task.",
-        lambda wrong: any(
-            not _are_times(one.answer)
-            or one.answer.keys() != {task for task in one.case.arguments[0] if task.startswith("d")}
-            for one in wrong
-        ),
+        lambda wrong: any(not one.failure and not _are_backward(one.answer, one.case.arguments[0]) for one in wrong),
     ),
     Misconception(
         "backward can start any time",
@@ -106,6 +108,11 @@ MISCONCEPTIONS = (
         lambda wrong: "written" in wrong[0].case.check,
     ),
     Misconception(
+        "a few rounds are enough",
+        "Your function is right for few layers. How many rounds does it make? Repeat until every task is known.",
+        lambda wrong: wrong[0].case.check == MANY_WAYS,
+    ),
+    Misconception(
         "not the earliest time",
         "Take the smallest example and a pencil: which tasks begin at 0, when do they end, and who has then all it waits for?",
         lambda wrong: True,
@@ -124,14 +131,10 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     graph["dX1.0"].append("dW2.0")  # as a rule that needs both gradients
     graph["dW1.1"] = sorted({*graph["dW1.1"], "F2.0", "dX2.1"})
     yield _case("written in any order, with further edges", graph, costs)
-    ladder = (
-        f"{{f'{{side}}{{n}}': [f'F{{n - 1}}', f'G{{n - 1}}'] if n else [] for n in range({LADDER}) for side in 'FG'}}"
-    )
+    ladder = f"{{f'{{side}}{{n}}': [f'F{{n - 1}}', f'G{{n - 1}}'] if n else [] for n in reversed(range({LADDER})) for side in 'FG'}}"
     last = f"'dX0': ['F{LADDER - 1}'], 'dW0': ['G{LADDER - 1}', 'F0']"
     names = f"[f'{{side}}{{n}}' for n in range({LADDER}) for side in 'FG'] + ['dX0', 'dW0']"
-    yield soon(
-        case("values used twice, many times", f"{{**{ladder}, {last}}}, dict.fromkeys({names}, {random.randint(2, 9)})")
-    )
+    yield soon(case(MANY_WAYS, f"{{**{ladder}, {last}}}, dict.fromkeys({names}, {random.randint(2, 9)})"))
 
 
 def _case(check: str, graph: Graph, costs: Costs) -> Case:
@@ -168,6 +171,7 @@ Write `earliest_backward(graph, costs)`: when can each task of the backward pass
             (answers.the_ends, "ends for starts"),
             (answers.all_tasks, "not the backward tasks"),
             (answers.as_written, "the dictionary is in order"),
+            (answers.ten_rounds, "a few rounds are enough"),
             (answers.along_every_path, "once for every path"),
         ),
         misconceptions=MISCONCEPTIONS,

@@ -25,10 +25,12 @@ from .explaining import every
 from .missing_edges_answers import Pairs, TaskList
 from .step_graphs import LADDER, ancestors, tasks_of
 
+MANY_WAYS = "many ways"
+
 
 def are_missing(answer: Any, tasks: TaskList, edges: Pairs) -> bool:
     """Whether exactly those pairs are named that touch a value, one writing, and of which the later need not wait."""
-    return _are_pairs(answer) and len(answer) == len(set(map(tuple, answer))) and _as_set(answer) == _open(tasks, edges)
+    return _are_pairs_once(answer) and _as_set(answer) == _open(tasks, edges)
 
 
 def _open(tasks: TaskList, edges: Pairs) -> set[tuple[str, str]]:
@@ -51,6 +53,10 @@ def _are_pairs(answer: Any) -> bool:
     )
 
 
+def _are_pairs_once(answer: Any) -> bool:
+    return _are_pairs(answer) and len(answer) == len(_as_set(answer))
+
+
 def _as_set(answer: Any) -> set[tuple[str, ...]]:
     return set(map(tuple, answer))
 
@@ -67,7 +73,7 @@ MISCONCEPTIONS = (
     Misconception(
         "not pairs of tasks",
         "Return a list of pairs of names, each pair once. It is empty where nothing is missing.",
-        lambda wrong: any(not _are_pairs(one.answer) or len(one.answer) != len(_as_set(one.answer)) for one in wrong),
+        lambda wrong: any(not one.failure and not _are_pairs_once(one.answer) for one in wrong),
     ),
     Misconception(
         "later first",
@@ -96,14 +102,14 @@ MISCONCEPTIONS = (
         _like(answers.readers_too),
     ),
     Misconception(
+        "a few steps are enough",
+        "You follow the edges for some steps only. A way may have any number of them.",
+        lambda wrong: wrong[0].case.check == MANY_WAYS or _like(answers.ways_of_two)(wrong),
+    ),
+    Misconception(
         "every order needs its own edge",
         "You ask for an edge where there is a way already. If a waits for b and b for c, then a waits for c.",
         _like(answers.an_edge_for_each),
-    ),
-    Misconception(
-        "a few steps are enough",
-        "You follow the edges for some steps only. A way may have any number of them.",
-        _like(answers.ways_of_two),
     ),
     Misconception(
         "the edges do not matter",
@@ -147,7 +153,7 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     yield _case("a chain", chain, [(f"add{n}", f"add{n + 1}") for n in range(len(chain) - 1) if n != 2])
     for layers, micro_batches, lost in ((1, 2, 1), (2, 1, 2), (2, 2, 3), *(((3, 2, 4),) if large else ())):
         yield _case("a training step", *_step(random, layers, micro_batches, lost))
-    yield soon(case("many ways", _ladder(random.randint(2, 9))))
+    yield soon(case(MANY_WAYS, _ladder(random.randint(2, 9))))
 
 
 def _case(check: str, tasks: TaskList, edges: Pairs) -> Case:
@@ -165,10 +171,11 @@ def _step(random: Random, layers: int, micro_batches: int, lost: int) -> tuple[T
 
 
 def _ladder(last: int) -> str:
-    """Tasks of which the last writes what the first reads, with very many ways between them, and one outside of them."""
+    """Two tasks read what the last one writes: from one of them very many ways lead there, from the other none."""
     rungs = f"*[(f'{{side}}{{n}}', [], [f'{{side}}{{n}}']) for n in range({LADDER}) for side in 'ab']"
     edges = f"[(f'{{one}}{{n}}', f'{{other}}{{n + 1}}') for n in range({LADDER - 1}) for one in 'ab' for other in 'ab']"
-    return f"[('first{last}', ['w'], []), {rungs}, ('last', [], ['w'])], [*{edges}, ('a{LADDER - 1}', 'last')]"
+    ends = f"('first', 'a0'), ('a{LADDER - 1}', 'last')"
+    return f"[('first', ['w'], []), ('alone{last}', ['w'], []), {rungs}, ('last', [], ['w'])], [*{edges}, {ends}]"
 
 
 EXERCISES = (

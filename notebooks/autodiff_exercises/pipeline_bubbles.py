@@ -39,7 +39,7 @@ MISCONCEPTIONS = (
     Misconception(
         "the bubble is not one number",
         "Return one number: the idle part of the time.",
-        lambda wrong: any(not is_number(one.answer) for one in wrong),
+        lambda wrong: any(not one.failure and not is_number(one.answer) for one in wrong),
     ),
     Misconception(
         "a part of the work",
@@ -81,7 +81,7 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "per cent for a fraction",
-        "You return per cent. Asked for is a fraction: half is 0.5.",
+        "You return per cent. Asked for is a fraction: nothing is 0, and all of the time is 1.",
         _like(answers.in_per_cent),
     ),
     Misconception(

@@ -10,7 +10,7 @@ from autodiff_lab.schedule import Task, Tasks
 
 Graph = dict[str, list[str]]  # task -> the tasks that it waits for
 Costs = dict[str, float]
-LADDER = 40  # layers of two tasks that both wait for both of the layer before: 2 to the power of 40 paths
+LADDER = 120  # layers of two tasks that both wait for both of the layer before: 2 to the power of 120 paths
 
 
 def drawn_step(random: Random, layers: int, micro_batches: int = 1, shuffles: bool = False) -> tuple[Graph, Costs]:

@@ -86,7 +86,7 @@ def _all(has: Callable[[Any, Graph, Costs, Fault], bool]) -> Callable[[Sequence[
 
 
 def _some(*names: Fault) -> Callable[[Sequence[Wrong]], bool]:
-    return lambda wrong: any(fault(one.answer, *one.case.arguments) in names for one in wrong)
+    return lambda wrong: any(not one.failure and fault(one.answer, *one.case.arguments) in names for one in wrong)
 
 
 def _is_right_reversed(answer: Any, graph: Graph, costs: Costs, found: Fault) -> bool:
