@@ -23,7 +23,8 @@ from .exercise import (
     soon,
 )
 from .explaining import every, is_number
-from .step_graphs import LADDER, Costs, Graph, drawn_step, tasks_of
+from .schedule_properties import Costs, Graph, tasks_of
+from .step_graphs import LADDER, drawn_step
 
 MANY_WAYS = "values used twice, many times"
 
@@ -134,7 +135,8 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     ladder = f"{{f'{{side}}{{n}}': [f'F{{n - 1}}', f'G{{n - 1}}'] if n else [] for n in reversed(range({LADDER})) for side in 'FG'}}"
     last = f"'dX0': ['F{LADDER - 1}'], 'dW0': ['G{LADDER - 1}', 'F0']"
     names = f"[f'{{side}}{{n}}' for n in range({LADDER}) for side in 'FG'] + ['dX0', 'dW0']"
-    yield soon(case(MANY_WAYS, f"{{**{ladder}, {last}}}, dict.fromkeys({names}, {random.randint(2, 9)})"))
+    cost = random.randint(2, 9)
+    yield soon(case(MANY_WAYS, f"{{**{ladder}, {last}}}, dict.fromkeys({names}, {cost})"))
 
 
 def _case(check: str, graph: Graph, costs: Costs) -> Case:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autodiff_lab import schedule
 
-from .step_graphs import Costs, Graph, tasks_of
+from .schedule_properties import Costs, Graph, tasks_of
 
 # -------------------------------------------------------------------------------------- what a solution can look like
 

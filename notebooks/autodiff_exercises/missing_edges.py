@@ -23,7 +23,8 @@ from .exercise import (
 )
 from .explaining import every
 from .missing_edges_answers import Pairs, TaskList
-from .step_graphs import LADDER, ancestors, tasks_of
+from .schedule_properties import tasks_of
+from .step_graphs import LADDER, ancestors
 
 MANY_WAYS = "many ways"
 

@@ -1,15 +1,14 @@
-"""Training steps as plain dictionaries, drawn at random, and as tasks of the lab: for the exercises on overlap."""
+"""Training steps as plain dictionaries, drawn at random, and what is over when a task begins: for the exercises on overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from random import Random
 
 from autodiff_lab import schedule
-from autodiff_lab.schedule import Task, Tasks
+from autodiff_lab.schedule import Tasks
 
-Graph = dict[str, list[str]]  # task -> the tasks that it waits for
-Costs = dict[str, float]
+from .schedule_properties import Costs, Graph
+
 LADDER = 120  # layers of two tasks that both wait for both of the layer before: 2 to the power of 120 paths
 
 
@@ -21,14 +20,10 @@ def drawn_step(random: Random, layers: int, micro_batches: int = 1, shuffles: bo
     return graph, {task: random.randint(1, 9) for task in graph}
 
 
-def tasks_of(graph: Mapping[str, Iterable[str]], costs: Costs) -> Tasks:
-    """The lab's tasks; those that wait for each other in a circle raise its error."""
-    return Tasks({name: Task(cost=costs[name], after=tuple(before)) for name, before in graph.items()})
-
-
 def ancestors(tasks: Tasks) -> dict[str, set[str]]:
     """For each task all that have certainly ended when it begins.
 
+    >>> from autodiff_exercises.schedule_properties import tasks_of
     >>> sorted(ancestors(tasks_of({"a": [], "b": ["a"], "c": ["b"]}, {"a": 1, "b": 1, "c": 1}))["c"])
     ['a', 'b']
     """

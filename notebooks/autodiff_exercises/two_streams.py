@@ -12,7 +12,8 @@ from autodiff_lab.schedule import ScheduleError, Timeline
 
 from . import two_streams_answers as answers
 from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case, Exercise, Misconception, Wrong, case
-from .step_graphs import Costs, Graph, ancestors, drawn_step, tasks_of
+from .schedule_properties import Costs, Graph, tasks_of
+from .step_graphs import ancestors, drawn_step
 
 Fault = str  # "form", "tasks", "circle", "hazard", "slow", or empty
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from autodiff_lab import schedule
 
-from .step_graphs import Costs, Graph, tasks_of
+from .schedule_properties import Costs, Graph, tasks_of
 
 Answer = tuple[list[list[str]], list[tuple[str, str]]]
 

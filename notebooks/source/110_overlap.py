@@ -41,7 +41,7 @@ for task in small:
     print(f"{task.name:6} waits for", ", ".join(small.name(other) for other in small.predecessors[task.id]) or "nobody")
 
 # %% [markdown]
-# Nobody waits for a dW. F is a chain, and so is dX: of these only one can run at a time. Every dW can fill a gap, whenever
+# Nobody here waits for a dW. F is a chain, and so is dX: of these only one can run at a time. Every dW can fill a gap, whenever
 # there is one.
 #
 # Play it. There are two layers, two micro-batches and two workers, and every task takes one second. **Predict** at each step
