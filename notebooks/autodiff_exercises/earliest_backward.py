@@ -132,11 +132,12 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     graph["dX1.0"].append("dW2.0")  # as a rule that needs both gradients
     graph["dW1.1"] = sorted({*graph["dW1.1"], "F2.0", "dX2.1"})
     yield _case("written in any order, with further edges", graph, costs)
-    ladder = f"{{f'{{side}}{{n}}': [f'F{{n - 1}}', f'G{{n - 1}}'] if n else [] for n in reversed(range({LADDER})) for side in 'FG'}}"
+    rungs = f"for n in reversed(range({LADDER})) for side in 'FG'"
+    ladder = f"{{f'{{side}}{{n}}': [f'F{{n - 1}}', f'G{{n - 1}}'] if n else [] {rungs}}}"
     last = f"'dX0': ['F{LADDER - 1}'], 'dW0': ['G{LADDER - 1}', 'F0']"
-    names = f"[f'{{side}}{{n}}' for n in range({LADDER}) for side in 'FG'] + ['dX0', 'dW0']"
-    cost = random.randint(2, 9)
-    yield soon(case(MANY_WAYS, f"{{**{ladder}, {last}}}, dict.fromkeys({names}, {cost})"))
+    names = f"[f'{{side}}{{n}}' {rungs}] + ['dX0', 'dW0']"
+    cost = f"dict.fromkeys({names}, {random.randint(2, 9)})"
+    yield soon(case(MANY_WAYS, f"{{**{ladder}, {last}}}, {cost}"))
 
 
 def _case(check: str, graph: Graph, costs: Costs) -> Case:
