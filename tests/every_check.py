@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SIDE_BY_SIDE = ("-n", str(os.cpu_count() or 1), "--dist", "worksteal")  # exercises take seconds, ops milliseconds
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def steps(fast: bool) -> list[Step]:
     found += [
         Step("player", (node or "node", "--test", *tests), no_node or ("" if tests else "tests/js is empty")),
         Step("player's types", (node or "node", str(ROOT / "node_modules/typescript/bin/tsc"), "-p", "."), no_node),
-        Step("tests side by side", (*module, "pytest", "-n", str(os.cpu_count() or 1), "-m", chosen)),
+        Step("tests side by side", (*module, "pytest", *SIDE_BY_SIDE, "-m", chosen)),
     ]
     if not fast:
         found.append(Step("tests alone", (*module, "pytest", "-m", "alone")))
