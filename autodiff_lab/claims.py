@@ -185,9 +185,10 @@ def gains(timelines: Timelines) -> Mapping[str, float]:
     """By how much one plan for all micro-batches is faster than one micro-batch after the other.
 
     That loop, forward, backward, forward, backward, runs in two ways: with a ready queue inside of each pass (``loop``), and op
-    after op as they are issued (``in_order``).
+    after op as they are issued (``in_order``). The plan takes backward work first. The critical path alone would start every
+    forward pass at once; with 850 MB alive instead of 290 that was measured to be slower than the loop (2 layers, width 512).
     """
-    joint = timelines["critical_path"]
+    joint = timelines["backward_first"]
     slower = {"the loop with a ready queue": "loop", "issuing op after op": "in_order"}
     return {f"gain over {name}": 100 * (joint.speedup_over(timelines[p]) - 1) for name, p in slower.items()}
 
@@ -200,7 +201,7 @@ CLAIMS: Mapping[str, Claim] = {
     ),
     "H2": Claim(
         "overlapping forward and backward gains 30 % on a Transformer",
-        ("in_order", "loop", "critical_path"),
+        ("in_order", "loop", "backward_first"),
         gains,
     ),
 }
