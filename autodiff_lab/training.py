@@ -111,13 +111,10 @@ def train(setting: Setting, name: str = "healthy") -> Run:
     >>> [step.step for step in run.steps], run.losses[-1] < run.losses[0]
     ([1, 2, 3], True)
     """
-    context = events.context.get()
-    tell = None if context is None else context.receiver
     told: list[Any] = []
     for event in _steps(setting, name):
         told.append(event)
-        if tell is not None:
-            tell(event)
+        events.tell(event)
     stopped = told.pop() if told and isinstance(told[-1], TrainingStopped) else None
     return Run(name, tuple(told), stopped)
 

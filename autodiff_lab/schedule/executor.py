@@ -121,9 +121,8 @@ def execute(tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell
     if device != "cpu":
         return execute_on_streams(tasks, values, device, len(machine.lanes), policy)
     check_places(tasks, machine)
-    now = events.context.get()
-    if now is not None and now.receiver is not None:
-        heard = _one_at_a_time(now.receiver)
+    if (receiver := events.receiver()) is not None:
+        heard = _one_at_a_time(receiver)
         with events.switched(receiver=heard):
             return _Execution(tasks, values, machine, policy, tell or heard).run()
     return _Execution(tasks, values, machine, policy, tell).run()
