@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 import autodiff_lab as ad
-from autodiff_lab import ops
+from autodiff_lab import ops, simulated
 
 from . import op_kernels_answers as answers
 from . import vjp_laws as laws
-from .another_library import OtherArray, numbers_of, other
 from .exercise import (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
@@ -47,14 +46,18 @@ def _kernel_cases(random: Random, marking: bool) -> Iterator[Case]:
     yield case(LARGE, f"np, np.array({[100.0 + size, -200.0, 0.5]}, dtype=np.float32)")
     for dtype in ("float64", "float32"):
         values = np.round(np.linspace(-2.0, 2.0, size + 1) + random.random(), 2).tolist()
-        yield case(OTHER, f"other, other.array({values}, dtype={dtype!r})", other=other)
+        yield case(OTHER, f"other, other.array({values}, dtype={dtype!r})", other=ad.library_of("sim:0"))
+
+
+def _numbers_of(array: Any) -> np.ndarray:
+    return simulated.numbers_in(array) if isinstance(array, simulated.DeviceArray) else np.asarray(array)
 
 
 def _is_soft_relu(answer: Any, xp: Any, x: Any) -> bool:
     """An array of the same library, shape and dtype, and near what double precision gives."""
-    if not isinstance(answer, OtherArray if xp is other else np.ndarray | np.floating):
+    if not isinstance(answer, np.ndarray | np.floating if xp is np else simulated.DeviceArray):
         return False
-    found, given = numbers_of(answer), numbers_of(x)
+    found, given = _numbers_of(answer), _numbers_of(x)
     if found.shape != given.shape or found.dtype != given.dtype:
         return False
     precision = 10 * float(np.finfo(given.dtype).eps)
@@ -64,7 +67,7 @@ def _is_soft_relu(answer: Any, xp: Any, x: Any) -> bool:
 def _has_another_dtype(wrong: Sequence[Wrong]) -> bool:
     """Whether all wrong answers have the right numbers."""
     return all(
-        isinstance(one.answer, OtherArray | np.ndarray | np.floating)
+        isinstance(one.answer, simulated.DeviceArray | np.ndarray | np.floating)
         and one.answer.dtype.kind == "f"
         and _is_soft_relu(one.answer.astype(one.case.arguments[1].dtype), *one.case.arguments)
         for one in wrong
@@ -72,8 +75,8 @@ def _has_another_dtype(wrong: Sequence[Wrong]) -> bool:
 
 
 def _is_hard(answer: Any, x: Any) -> bool:
-    is_array = isinstance(answer, OtherArray | np.ndarray | np.floating)
-    return is_array and np.array_equal(numbers_of(answer), np.maximum(numbers_of(x), 0))
+    is_array = isinstance(answer, simulated.DeviceArray | np.ndarray | np.floating)
+    return is_array and np.array_equal(_numbers_of(answer), np.maximum(_numbers_of(x), 0))
 
 
 KERNEL = Exercise(
