@@ -14,7 +14,19 @@ from typing import Any
 import pytest
 
 from autodiff_lab import events
-from autodiff_lab.schedule import POLICIES, Machine, OutOfMemoryError, Resource, Task, Tasks, Transfer, cores, simulate
+from autodiff_lab.schedule import (
+    POLICIES,
+    Machine,
+    OutOfMemoryError,
+    Resource,
+    ScheduleError,
+    Task,
+    Tasks,
+    Transfer,
+    cores,
+    searched,
+    simulate,
+)
 
 
 def random_case(seed: int) -> tuple[Tasks, Machine]:
@@ -47,7 +59,7 @@ def random_case(seed: int) -> tuple[Tasks, Machine]:
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_gives_legal_schedules_within_their_bounds(policy: str) -> None:
-    for seed in range(720):  # 14 policies: 10,080 schedules
+    for seed in range(720):  # 15 policies: 10,800 schedules
         tasks, machine = random_case(seed)
         timeline = simulate(tasks, machine, policy)
         assert timeline.faults() == [], f"seed {seed}"
@@ -102,6 +114,7 @@ def test_no_policy_beats_the_best_of_all_orders_and_list_policies_stay_within_gr
         for policy in POLICIES:
             makespan = simulate(tasks, workers, policy).makespan
             assert makespan >= best
+            assert policy != "search" or makespan == best
             assert policy not in NON_DELAY or makespan <= (2 - 1 / workers) * best
 
 
@@ -159,3 +172,26 @@ def test_the_events_alone_give_the_timeline(policy: str) -> None:
                 span.start,
             )
             assert released[task].time == span.end
+
+
+def test_a_search_is_never_longer_than_the_orders_that_it_begins_with_and_more_steps_never_make_it_longer() -> None:
+    for seed in range(40):
+        tasks, machine = random_case(seed)
+        if any(task.demand > 1 for task in tasks):
+            continue  # a layout knows no shares of a device
+        lengths = [simulate(tasks, machine, searched(steps=steps)).makespan for steps in (1, 20)]
+        assert lengths[1] <= lengths[0] <= simulate(tasks, machine, "heft").makespan + 1e-9, f"seed {seed}"
+
+
+def test_a_search_ends_with_its_budget_and_refuses_one_that_is_none() -> None:
+    r = random.Random(3)
+    tasks = Tasks(
+        [
+            Task(name=str(i), cost=r.randint(1, 9), after=[str(j) for j in range(i) if r.random() < 0.1])
+            for i in range(60)
+        ]
+    )
+    assert simulate(tasks, 3, searched(budget=0.02)).faults() == []
+    for wrong in ({"budget": 0}, {"budget": float("nan")}, {"steps": 0}, {"steps": 2.5}):
+        with pytest.raises(ScheduleError, match="search: "):
+            searched(**wrong)  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pip
 from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
 from .movement import with_all_reduce, with_transfers
 from .plans import Plan, upward_ranks
-from .policies import DEFAULT, POLICIES, Policy, as_policy, planned, soonest
+from .policies import DEFAULT, POLICIES, Policy, as_policy, planned, searched, soonest
+from .search import Search
 from .simulator import simulate
 from .state import State
 from .task import Dependency, Task
@@ -25,8 +26,8 @@ from .workloads import training_step
 
 __all__ = [
     "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
-    "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError",
+    "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError", "Search",
     "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
-    "from_graph", "gpus", "measure", "phases", "pipeline", "planned", "run", "simulate", "soonest", "training_step",
+    "from_graph", "gpus", "measure", "phases", "pipeline", "planned", "run", "searched", "simulate", "soonest", "training_step",
     "upward_ranks", "with_all_reduce", "with_transfers",
 ]  # fmt: skip

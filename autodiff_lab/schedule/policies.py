@@ -10,6 +10,7 @@ from . import plans
 from .machines import Machine
 from .mistakes import ScheduleError, meant
 from .plans import Plan
+from .search import Search
 from .state import State
 from .task import Task
 from .tasks import Tasks
@@ -148,6 +149,17 @@ def _home(task: Task, state: State) -> str:
     return last if last in able else able[0]
 
 
+def searched(budget: float | None = None, steps: int | None = None, seed: int = 0) -> Policy:
+    """The policy ``search`` with a budget of its own: seconds, or steps for the same schedule on every run. See ``Search``.
+
+    >>> from autodiff_lab.schedule import simulate
+    >>> tasks = Tasks([Task(name=str(cost), cost=cost) for cost in (2.0, 2.1, 3.0, 3.1, 2.2)])
+    >>> simulate(tasks, 2, "heft").makespan, round(simulate(tasks, 2, searched(steps=20)).makespan, 1)
+    (7.2, 6.3)
+    """
+    return Policy("search", planned, where_planned, Search(budget, steps, seed))
+
+
 POLICIES: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
@@ -165,6 +177,7 @@ POLICIES: Mapping[str, Policy] = {
         Policy("heft", planned, where_planned, plans.heft),
         Policy("peft", planned, where_planned, plans.peft),
         Policy("work_stealing", _last_come, at_home_or_stolen),
+        searched(),
     )
 }
 """Every policy by its name.
@@ -180,6 +193,7 @@ POLICIES: Mapping[str, Policy] = {
   Huang and Lin, Zero bubble pipeline parallelism, 2023).
 * ``heft``, ``peft``: whole schedules laid out in advance. ``work_stealing``: a task stays where its last operand was made, the
   newest first; a device with nothing of its own takes another's oldest (Blumofe and Leiserson, 1999).
+* ``search``: tries many schedules before anything runs, and follows the shortest; ``searched`` gives it a budget.
 """
 DEFAULT = "lifo"  # the newest first goes into the depth: what was just made is used, and freed, next
 

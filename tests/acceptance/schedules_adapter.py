@@ -32,5 +32,6 @@ def tasks_of(instance: dict[str, Any]) -> schedule.Tasks:
 
 
 def solve(instance: dict[str, Any], policy: str, budget: float) -> list[tuple[int, int, float, float]]:
-    timeline = schedule.simulate(tasks_of(instance), machine_of(instance), policy)
+    chosen = schedule.searched(budget=budget) if policy == "search" else policy
+    timeline = schedule.simulate(tasks_of(instance), machine_of(instance), chosen)
     return [(task, timeline.resource(task), timeline.starts[task], timeline.ends[task]) for task in timeline.order]
