@@ -14,14 +14,36 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import psutil
 import pytest
-from autodiff_exercises import check, processes, sandbox
+from autodiff_exercises import check, forking, processes, sandbox
 from autodiff_exercises.registry import EXERCISES
 
 from tests.notebook_cell import defined
 
-pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow, pytest.mark.alone]  # each check is a process
+pytestmark = [pytest.mark.usefixtures("own_progress"), pytest.mark.slow]  # each check is a process
+
+WAYS = {
+    "started": "processes.Starter(sandbox.SERVE)",  # as on every system
+    "forked": pytest.param(
+        "forking.Template()", marks=pytest.mark.skipif(sys.platform != "linux", reason="as on Linux")
+    ),
+}
+
+
+@pytest.fixture(autouse=True, scope="module", params=WAYS.values(), ids=WAYS)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """How a process for checks comes into being, as an expression; none of them outlives these tests."""
+    sandbox._close_all()
+    cloudpickle.register_pickle_by_value(
+        sys.modules[__name__]
+    )  # as what a cell defines: else this file is imported there
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandbox, "_new", lambda: eval(request.param))
+        yield request.param
+        sandbox._close_all()
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 def loops(graph: Any) -> Any:
@@ -59,9 +81,9 @@ def crashes(graph: Any) -> Any:
 
 
 HOSTILE = {
-    loops: "still running",
-    loops_and_catches_everything: "still running",
-    floods: "still running",
+    loops: "still running after 1 seconds, in line",  # the line is known to the watchdog inside only
+    loops_and_catches_everything: "still running after 1 seconds, in line",
+    floods: "still running after 1 seconds, in line",
     exits: "ended the whole of Python",
     is_killed: "the system ended your function (signal 9)",
     aborts: "crashed",
@@ -71,10 +93,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("function", HOSTILE)
 def test_code_that_never_answers_is_an_outcome_and_the_next_check_works(function: Callable[..., Any]) -> None:
-    began = time.perf_counter()
-    run = sandbox.run(function, [({"x": []},)], seconds=1.0)
-    assert HOSTILE[function] in run.stopped
-    assert time.perf_counter() - began < 10
+    assert HOSTILE[function] in sandbox.run(function, [({"x": []},)], seconds=1.0).stopped
     assert check("topological_order", EXERCISES["topological_order"].solution).right
 
 
@@ -130,7 +149,7 @@ def test_a_process_that_the_code_left_behind_does_not_hold_up_the_check() -> Non
     source = "import os, time\ndef topological_order(graph):\n    os.fork() or time.sleep(60)\n    return list(graph)"
     began = time.perf_counter()
     assert check(defined(source, "topological_order")).verdict == "wrong"
-    assert time.perf_counter() - began < 4
+    assert time.perf_counter() - began < 30
 
 
 CHECKS_ITSELF = """
@@ -145,7 +164,7 @@ def test_a_check_inside_a_check_is_refused_and_says_where_to_put_it() -> None:
     began = time.perf_counter()
     found = check(defined(CHECKS_ITSELF))
     assert found.verdict == "wrong" and "put it into a cell of its own" in found.returned
-    assert time.perf_counter() - began < 4
+    assert time.perf_counter() - began < 30
 
 
 def test_a_check_inside_a_function_that_cannot_be_sent_away_is_refused_too() -> None:
@@ -161,7 +180,7 @@ def test_a_check_inside_a_function_that_cannot_be_sent_away_is_refused_too() -> 
 def test_what_a_check_started_starts_no_process_for_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(processes.MARK, "a mark")
     with pytest.raises(RuntimeError, match="does not start another"):
-        processes.CheckProcess("")
+        processes.Starter("")
 
 
 # A process in a session of its own; it writes its number into the file whose name is put in.
@@ -183,7 +202,8 @@ def test_a_process_that_the_code_started_ends_with_the_check_also_in_a_session_o
 
 NOTEBOOK = """
 import json, sys, threading, time
-from autodiff_exercises import check, processes, sandbox
+from autodiff_exercises import check, forking, processes, sandbox
+sandbox._new = lambda: {way}
 names = {{}}
 exec({source!r}, names)
 check(names["topological_order"])
@@ -193,10 +213,10 @@ time.sleep(60)
 
 
 @contextlib.contextmanager
-def notebook_process(source: str) -> Iterator[subprocess.Popen[str]]:
+def notebook_process(source: str, way: str) -> Iterator[subprocess.Popen[str]]:
     """A Python process that checks what the source defines, as a notebook's kernel does."""
     notebook = subprocess.Popen(
-        [sys.executable, "-c", NOTEBOOK.format(source=source)],
+        [sys.executable, "-c", NOTEBOOK.format(source=source, way=way)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -208,18 +228,18 @@ def notebook_process(source: str) -> Iterator[subprocess.Popen[str]]:
         notebook.communicate()
 
 
-def test_no_process_is_left_when_the_notebook_is_killed_between_checks() -> None:
-    with notebook_process("def topological_order(graph):\n    raise NotImplementedError") as notebook:
+def test_no_process_is_left_when_the_notebook_is_killed_between_checks(way: str) -> None:
+    with notebook_process("def topological_order(graph):\n    raise NotImplementedError", way) as notebook:
         assert notebook.stdout is not None
         numbers = json.loads(notebook.stdout.readline())
         assert all(map(is_running, numbers))
     assert all(map(ended, numbers))
 
 
-def test_no_process_is_left_when_the_notebook_is_killed_during_a_check(tmp_path: Path) -> None:
+def test_no_process_is_left_when_the_notebook_is_killed_during_a_check(tmp_path: Path, way: str) -> None:
     file = tmp_path / "number"
     source = STARTS_A_PROCESS.format(file=str(file), then="time.sleep(60)")
-    with notebook_process(source):
+    with notebook_process(source, way):
         deadline = time.monotonic() + 20
         while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -241,14 +261,83 @@ def is_running(process: int) -> bool:
     return False
 
 
-@pytest.fixture(autouse=True, scope="module")
-def no_process_outlives_these_tests() -> Iterator[None]:
-    yield
-    sandbox._close_all()
-    assert not sandbox._waiting
-
-
 def test_a_case_that_uses_the_function_reaches_this_very_function_in_the_other_process() -> None:
     mine = defined("def mine(f):\n    return f() is mine", "mine")
     (attempt,) = sandbox.run(mine, [(eval("lambda: mine", {"mine": mine}),)]).attempts
     assert attempt.answer is True
+
+
+# ----------------------------------------------------------------------------------------------- fresh, and up to date
+
+
+def state_of_a_process(_: Any) -> Any:
+    import builtins
+    import random
+
+    import numpy as np
+
+    seen = hasattr(builtins, "left_behind"), os.getpid(), random.random(), float(np.random.rand())
+    builtins.left_behind = True
+    return seen
+
+
+def test_every_check_has_a_process_that_no_other_check_has_used_and_random_numbers_of_its_own() -> None:
+    changed, *unlike = zip(*[sandbox.run(state_of_a_process, [(0,)]).attempts[0].answer for _ in range(3)], strict=True)
+    assert not any(changed)
+    assert [len(set(values)) for values in unlike] == [3, 3, 3]
+
+
+def test_a_check_finds_the_folder_the_variables_and_the_modules_that_the_notebook_has_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surroundings(name: str) -> tuple[str, str | None, int]:
+        return os.getcwd(), os.environ.get("OF_THE_NOTEBOOK"), __import__(name).NUMBER
+
+    assert sandbox.run(len, [("",)]).attempts[0].answer == 0  # the process for the next one may be there now
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / f"beside_{number}.py").write_text(f"NUMBER = {number}")
+        monkeypatch.setenv("OF_THE_NOTEBOOK", str(number))
+        monkeypatch.syspath_prepend(folder)
+        monkeypatch.chdir(folder)
+        assert sandbox.run(surroundings, [(f"beside_{number}",)]).attempts[0].answer == (
+            str(folder),
+            str(number),
+            number,
+        )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there an orphan keeps its parent's number")
+def test_a_function_that_ends_the_process_that_made_its_own_is_an_outcome_and_the_next_check_works(way: str) -> None:
+    def ends_its_parent(_: Any) -> None:
+        os.kill(os.getppid(), 9)
+        time.sleep(60)
+
+    if "Template" in way:  # the other's parent is the notebook
+        assert "the system ended your function (signal 9)" in sandbox.run(ends_its_parent, [(0,)]).stopped
+    assert sandbox.run(len, [("abc",)]).attempts[0].answer == 3
+
+
+def test_a_process_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox._close_all()
+    with monkeypatch.context() as patch:
+        patch.setattr(sandbox, "SERVE", "import a_module_that_nobody_has")
+        patch.setattr(forking, "SERVE", "import a_module_that_nobody_has")
+        stopped = sandbox.run(len, [("",)]).stopped
+        sandbox._close_all()
+    assert "the process for checks did not start" in stopped and "a_module_that_nobody_has" in stopped
+
+
+def test_two_threads_may_check_at_once() -> None:
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda word=word: found.append(sandbox.run(len, [(word,)]).attempts[0].answer))
+        for word in ("a", "bb", "ccc")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [1, 2, 3]
+    assert len(sandbox._waiting) == 1

@@ -14,11 +14,16 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import psutil
 
 MARK = "AUTODIFF_LAB_CHECK"
+SAME_ORDER = "PYTHONHASHSEED"  # 0: sets have the same order in every check
 ROUNDS = 20  # a tree that grows while it is being ended needs more than one look
 _NOTEBOOK = uuid.uuid4().hex  # the marks of this notebook's processes begin with it
 
@@ -38,23 +43,44 @@ def as_if_inside_a_check() -> Iterator[None]:
         del os.environ[MARK]
 
 
-class CheckProcess(subprocess.Popen[bytes]):
-    """A Python process with pipes for its three streams, and a mark of its own."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a process for checks had written on its two streams when it ended, and how it ended."""
 
-    def __init__(self, code: str) -> None:
+    written: bytes
+    complaint: bytes
+    code: int | None  # its exit code, or the negative of the signal that ended it
+    late: bool = False  # it had to be ended
+
+
+class CheckProcess(subprocess.Popen[bytes], ABC):
+    """A Python process for checks, with a mark of its own."""
+
+    def __init__(self, code: str, variables: Mapping[str, str] = MappingProxyType({}), **streams: Any) -> None:
         if inside_a_check():
             raise RuntimeError("a process for checks does not start another one")
         _start_guard()
         self.mark = f"{_NOTEBOOK}-{uuid.uuid4().hex}"
         super().__init__(
             [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment() | {MARK: self.mark, "PYTHONHASHSEED": "0"},  # sets have the same order in every check
+            env={**environment(), **variables, MARK: self.mark, SAME_ORDER: "0"},
             start_new_session=True,  # an interrupt of the notebook stays with the notebook; ignored on Windows
             creationflags=_NO_WINDOW,
+            **streams,
         )
+
+    @abstractmethod
+    def work(self, job: bytes, seconds: float) -> Ended:
+        """Have a job done by a process that does no other, within a time; nothing that it started is left then."""
+
+    def close(self) -> tuple[bytes, bytes]:
+        """End all and return what is in the pipes; nothing where a grandchild still holds them."""
+        self.end()
+        try:
+            written, complaint = self.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            return b"", b""
+        return written or b"", complaint or b""
 
     def end(self) -> None:
         """End the process and everything that it started."""
@@ -67,10 +93,27 @@ class CheckProcess(subprocess.Popen[bytes]):
         end_marked(self.mark)
 
 
-def end_marked(mark: str) -> None:
-    """End every process whose mark begins like this, and what those started."""
+class Starter(CheckProcess):
+    """A process that is started for each job, as every system can."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def work(self, job: bytes, seconds: float) -> Ended:
+        """Let this process read the job, and wait for its end."""
+        try:
+            written, complaint = self.communicate(job, seconds)
+        except subprocess.TimeoutExpired:
+            return Ended(*self.close(), self.returncode, late=True)
+        self.end()  # what the student's code may have started
+        return Ended(written, complaint, self.returncode)
+
+
+def end_marked(mark: str, spared: int = 0) -> None:
+    """End every process whose mark begins like this, and what those started; but not the one whose number is spared."""
     for _ in range(ROUNDS):
-        found = [process for process in psutil.process_iter() if _mark_of(process).startswith(mark)]
+        marked = (process for process in psutil.process_iter() if _mark_of(process).startswith(mark))
+        found = [process for process in marked if process.pid != spared]
         if not found:
             return
         _end([*found, *(one for process in found for one in _descendants(process.pid))])
@@ -102,8 +145,14 @@ _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 _guards: list[subprocess.Popen[bytes]] = []
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+def environment() -> dict[str, str]:
+    """The variables of a process that finds the modules which this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path())}
+
+
+def path() -> list[str]:
+    """Where this process finds modules, as places that are the same from every folder."""
+    return [os.path.abspath(place) for place in sys.path]
 
 
 def _start_guard() -> None:
@@ -115,7 +164,7 @@ def _start_guard() -> None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
             creationflags=_NO_WINDOW,
         )

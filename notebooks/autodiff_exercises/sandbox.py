@@ -1,28 +1,30 @@
 """Running a student's function in a process of its own, so that no loop, crash or flood reaches the notebook.
 
-Every check has a fresh process; the next one is started meanwhile, so that a check finds it warm. A process that is
-late ends with whatever it started, and all of them end with the notebook: see processes.py.
+Every check has a fresh process: on Linux a fork of one that has imported the lab and done nothing else, see forking.py; on
+other systems one that was started meanwhile, so that a check finds it warm. A process that is late ends with whatever it
+started, and all of them end with the notebook: see processes.py.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import pickle
 import re
-import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .attempts import Attempt, Printed, attempt, file_of
-from .processes import CheckProcess, as_if_inside_a_check, inside_a_check
+from .forking import Template
+from .processes import CheckProcess, Starter, as_if_inside_a_check, environment, inside_a_check, path
 from .sending import sendable
 from .withholding import withheld
-from .worker import received
+from .worker import Job, received
 
 SECONDS = 5.0
 SERVE = "from autodiff_exercises.worker import serve; serve()"
-Job = tuple[bytes, float, list[float | None], list[str]]  # what worker.py says that it is
 GRACE = 15.0  # seconds beyond the limit in which a process starts on a crowded machine, or ends late
 
 
@@ -69,7 +71,8 @@ def run(
     except Exception as error:
         with withheld(names):
             return _run_here(function, cases, error)
-    return _run_there((pickled, seconds, list(each), list(names)), len(cases), file_of(function))
+    job = Job(pickled, seconds, list(each), list(names), os.getcwd(), environment(), path())
+    return _run_there(job, len(cases), file_of(function))
 
 
 def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], error: Exception) -> Run:
@@ -93,29 +96,24 @@ def _run_here(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], er
 
 
 def _run_there(job: Job, count: int, file: str) -> Run:
-    process, late, seconds = _take(), False, job[1]
+    process = _take()
     try:
-        written, complaint = process.communicate(pickle.dumps(job), seconds + GRACE)
-    except subprocess.TimeoutExpired:
-        process.end()
-        written, complaint = _remains(process)
-        late = True
+        ended = process.work(pickle.dumps(job), job.seconds + GRACE)
     except BaseException:
-        _close(process)
+        process.close()
         raise
     finally:
-        _warm_up()
-    process.end()  # what the student's code may have started
-    attempts, printed = received(written)
+        _warm_up(process)
+    attempts, printed = received(ended.written)
     if attempts and attempts[-1].number < 0:
         return Run((), _not_loaded(attempts[-1]))
     if len(attempts) == count:
         return Run(attempts, printed=printed)
-    words = complaint.decode(errors="replace")
-    if late or words.startswith("Timeout"):  # the watchdog inside says where; the one here is for when it cannot
-        why = _out_of_time(attempts, count, seconds, _place(words, file))
+    words = ended.complaint.decode(errors="replace")
+    if ended.late or words.startswith("Timeout"):  # the watchdog inside says where; the one here is for when it cannot
+        why = _out_of_time(attempts, count, job.seconds, _place(words, file))
         return Run(attempts, why, printed=printed, out_of_time=True)
-    return Run(attempts, _how_it_ended(process.returncode, words.strip(), _place(words, file)), printed=printed)
+    return Run(attempts, _how_it_ended(ended.code, words.strip(), _place(words, file)), printed=printed)
 
 
 def _not_loaded(attempt: Attempt) -> str:
@@ -153,17 +151,13 @@ def _how_it_ended(code: int | None, complaint: str, place: str) -> str:
     return f"your function ended the whole of Python (exit code {code})"
 
 
-def _remains(process: CheckProcess) -> tuple[bytes, bytes]:
-    """What a killed process had written; nothing where a grandchild still holds the pipe."""
-    try:
-        return process.communicate(timeout=1)
-    except subprocess.TimeoutExpired:
-        return b"", b""
-
-
 # ---------------------------------------------------------------------------------------------------- the warm process
 
 _waiting: list[CheckProcess] = []
+
+
+def _new() -> CheckProcess:
+    return Template() if sys.platform == "linux" else Starter(SERVE)
 
 
 def _take() -> CheckProcess:
@@ -171,21 +165,19 @@ def _take() -> CheckProcess:
         process = _waiting.pop()
         if process.poll() is None:
             return process
-        _close(process)
-    return CheckProcess(SERVE)
+        process.close()
+    return _new()
 
 
-def _warm_up() -> None:
-    if not _waiting:
-        _waiting.append(CheckProcess(SERVE))
-
-
-def _close(process: CheckProcess) -> None:
-    process.end()
-    _remains(process)
+def _warm_up(process: CheckProcess) -> None:
+    """Keep this process for the next check if it can do another, else start one."""
+    if _waiting:
+        process.close()
+    else:
+        _waiting.append(process if process.poll() is None else _new())
 
 
 @atexit.register
 def _close_all() -> None:
     while _waiting:
-        _close(_waiting.pop())
+        _waiting.pop().close()

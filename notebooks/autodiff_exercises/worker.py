@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
 import os
@@ -10,11 +11,12 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from .attempts import Attempt, NotPlain, Printed, Tell, attempt, not_loaded
+from .processes import MARK, SAME_ORDER
 from .withholding import withheld
 
 MEMORY = (
@@ -25,11 +27,23 @@ ALL_ANSWERS = 4 * LARGEST  # after so much, the calls that are left cannot chang
 CALLS_INSIDE_EACH_OTHER = 1000  # Python's usual recursion limit, whatever the notebook has set
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a process is to call, and where: in the folder and with the variables that the notebook has now."""
+
+    work: bytes  # the function and its cases, pickled
+    seconds: float  # for all of them together
+    each: Sequence[float | None]  # limits of single calls
+    withheld: Sequence[str]  # names of the lab
+    folder: str
+    variables: Mapping[str, str]
+    path: Sequence[str]  # where modules are found
+
+
 def serve() -> None:
     """Take one job from standard input, write frames to standard output, one for each case and each piece of print, and end.
 
-    A job is a pickled ``(work, seconds, each, names)``, where the work is ``(function, cases)`` pickled once more,
-    and the lab withholds ``names``. The student's code sees other standard streams, so nothing that it prints reaches the
+    A job is a pickled ``Job``. The student's code sees other standard streams, so nothing that it prints reaches the
     frames. A watchdog in C tells on standard error where the code was after ``seconds``, or after what ``each`` says for this
     call, and ends the process, also when the notebook is gone or the code never gives up the interpreter.
     """
@@ -37,23 +51,35 @@ def serve() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    job = jobs.read()
-    if job:
-        pickled, seconds, each, names = pickle.loads(job)
+    read = jobs.read()
+    if read:
+        job: Job = pickle.loads(read)
+        _go_where_the_notebook_is(job)
         faulthandler.enable(complaints)
         watch = functools.partial(faulthandler.dump_traceback_later, exit=True, file=complaints)
-        watch(seconds)
+        watch(job.seconds)
         _limit_memory()
         sys.setrecursionlimit(CALLS_INSIDE_EACH_OTHER)
         sent = 0
-        with withheld(names):
-            for one in _attempts(pickled, _limits(seconds, each, watch), lambda printed: _write(answers, printed)):
+        with withheld(job.withheld):
+            limits = _limits(job.seconds, job.each, watch)
+            for one in _attempts(job.work, limits, lambda printed: _write(answers, printed)):
                 frame, size = _bounded(one)
                 _write(answers, frame)
                 sent += size
                 if sent > ALL_ANSWERS:
                     break
     _end()
+
+
+def _go_where_the_notebook_is(job: Job) -> None:
+    """A process that was started earlier finds the files, variables and modules that the notebook finds now."""
+    with contextlib.suppress(OSError):
+        os.chdir(job.folder)
+    own = {name: os.environ[name] for name in (MARK, SAME_ORDER) if name in os.environ}
+    os.environ.clear()
+    os.environ.update({**job.variables, **own})
+    sys.path[:] = job.path
 
 
 def _limits(seconds: float, each: Sequence[float | None], watch: Callable[[float], None]) -> Callable[[int], None]:
