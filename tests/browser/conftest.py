@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,9 @@ def browser() -> Iterator[Any]:
     except ImportError:
         missing("no playwright found")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(jupyter.BROWSER_OPTIONS))
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=list(jupyter.BROWSER_OPTIONS), proxy=jupyter.NO_NETWORK
+        )
         yield chromium
         chromium.close()
 
@@ -66,11 +70,25 @@ def record() -> jupyter.Record:
 @pytest.fixture
 def page(browser: Any, record: jupyter.Record) -> Iterator[Any]:
     """A page of its own that has no network and must log no error."""
+    with opened(browser, record) as page:
+        yield page
+    blame(record)
+
+
+@contextmanager
+def opened(browser: Any, record: jupyter.Record) -> Iterator[Any]:
+    """An empty page of a fresh profile."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
     page = context.new_page()
     jupyter.watch(page, record)
-    yield page
-    context.close()
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+def blame(record: jupyter.Record) -> None:
+    """Fail where a page did what it should not."""
     assert record.outside == [], "the page asked for something outside of this machine"
     assert record.errors == [], "the page logged errors"
 
@@ -81,12 +99,36 @@ def open_notebook(lab: jupyter.Lab, page: Any) -> Iterator[Callable[[Path], Any]
 
     An error in a cell fails the test with the cell's traceback.
     """
-
-    def open_and_run(path: Path) -> Any:
-        shutil.copy(path, lab.root / path.name)
-        page.goto(lab.address(path.name))
-        jupyter.run_all_cells(page)
-        return page
-
-    yield open_and_run
+    yield lambda path: run_copy(lab, page, path)
     lab.end_kernels()
+
+
+def run_copy(lab: jupyter.Lab, page: Any, path: Path) -> Any:
+    """Open a copy of a notebook and run every cell."""
+    shutil.copy(path, lab.root / path.name)
+    page.goto(lab.address(path.name))
+    jupyter.run_all_cells(page)
+    return page
+
+
+# --------------------------------------------------------- one notebook for all tests of a file: opening it takes seconds
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any, lab: jupyter.Lab) -> Iterator[tuple[Callable[[Path], Any], jupyter.Record]]:
+    """What opens a notebook for all tests of a file, and what its page did that it should not."""
+    record = jupyter.Record()
+    with opened(browser, record) as page:
+        yield lambda path: run_copy(lab, page, path), record
+    lab.end_kernels()
+
+
+@pytest.fixture
+def blamed(shared: tuple[Any, jupyter.Record]) -> Iterator[None]:
+    """Blame the test during which a shared page did what it should not, and no later one."""
+    yield
+    _, record = shared
+    did = replace(record, outside=list(record.outside), errors=list(record.errors))
+    record.outside.clear()
+    record.errors.clear()
+    blame(did)

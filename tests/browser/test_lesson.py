@@ -22,12 +22,18 @@ ENDLESS = "def topological_order(graph):\n    while True:\n        pass"
 VIEWS = "[v for v in Out.values() if isinstance(v, aw.View)]"
 
 
-@pytest.fixture
-def lesson(open_notebook: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    page = open_notebook(LESSON)
-    path = str(tmp_path / "progress.json")
+@pytest.fixture(scope="module")
+def opened(shared: tuple[Callable[[Path], Any], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    page = shared[0](LESSON)
+    path = str(tmp_path_factory.mktemp("progress") / "progress.json")
     kernel_says(page, f"__import__('os').environ.__setitem__('AUTODIFF_LAB_PROGRESS', {path!r})")
     return page
+
+
+@pytest.fixture
+def lesson(opened: Any, blamed: None) -> Any:
+    """One page for all tests: each leaves the pictures at their first step with nothing selected, the last one aside."""
+    return opened
 
 
 def run_cell(page: Any, cell: str, source: str | None = None) -> str:
@@ -102,6 +108,7 @@ def test_selecting_an_op_in_one_view_selects_it_in_the_others_of_the_same_graph(
     assert "float64" in kahn.root.locator(".details").inner_text()
     others = [Player(lesson, n) for n in range(lesson.locator(".autodiff-player").count()) if n not in orders]
     assert all(not other.selected() for other in others), "another graph's op was selected"
+    depth_first.press("Escape")
 
 
 def test_the_exercise_is_not_attempted_then_wrong_then_endless_then_right(lesson: Any) -> None:

@@ -27,12 +27,19 @@ CELLS = (
 )
 
 
-@pytest.fixture
-def page(open_notebook: Callable[[Path], Any], tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def opened(shared: tuple[Callable[[Path], Any], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(book, tmp_path / "views.ipynb")
-    return open_notebook(tmp_path / "views.ipynb")
+    path = tmp_path_factory.mktemp("views") / "views.ipynb"
+    nbformat.write(book, path)
+    return shared[0](path)
+
+
+@pytest.fixture
+def page(opened: Any, blamed: None) -> Any:
+    """One page for all tests, so each uses views of its own or leaves them as it found them."""
+    return opened
 
 
 def test_a_click_on_a_scope_collapses_it_and_the_step_stays(page: Any) -> None:
