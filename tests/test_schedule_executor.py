@@ -162,14 +162,6 @@ def test_random_tasks_give_what_one_worker_gives_and_legal_timelines_also_when_o
         check_random_run(seed, policy, workers=1 + seed % 3, listens=seed % 2 == 1)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_ten_thousand_random_runs_neither_hang_nor_leave_a_thread() -> None:
-    names = list(POLICIES)
-    for seed in range(10_000):
-        check_random_run(seed, names[seed % len(names)], workers=1 + seed % 4, listens=seed % 5 == 4)
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_run_with_one_worker_tells_the_steps_that_the_simulator_tells(policy: str) -> None:
     for seed in range(15):
