@@ -238,6 +238,52 @@ class KernelCreated(NamedTuple):
     cached: bool  # True where the kernel had been made before
 
 
+# ----------------------------------------------------------------------------------------------------- shapes and fusion
+# A shape is a tuple of sizes: a number, the name of a size that is not known yet, or None; None alone where not even the
+# number of axes is known. Nodes are ids.
+
+
+class ShapeInferred(NamedTuple):
+    """A shape rule said the result's shape from the operands' shapes; an input or constant has its own."""
+
+    node: int
+    op: str
+    rule: str  # the shape rule; "" for an input or constant
+    operands: tuple[Any, ...]
+    shape: Any
+    dtype: Any
+
+
+class ShapeLost(NamedTuple):
+    """A shape rule knew less about its result than its operands' shapes say: what comes after has to do without."""
+
+    node: int
+    op: str
+    rule: str
+    shape: Any
+    source: Any  # graph.Source of the rule, or None
+
+
+class NeighboursCompared(NamedTuple):
+    """Fusion looked at one op and an op that reads its result: they share one kernel, or a reason says why not."""
+
+    producer: int
+    consumer: int
+    reason: str  # "joined", or the reason: fusion.Reason
+    text: str  # in words, with names and shapes
+
+
+class GroupFormed(NamedTuple):
+    """These ops are one kernel."""
+
+    number: int  # groups are numbered in an order in which they can run
+    nodes: tuple[int, ...]
+    inputs: tuple[int, ...]  # the values that the kernel reads
+    outputs: tuple[int, ...]  # the values that it writes; those between stay in the loop
+    shape: Any
+    name: str
+
+
 # ----------------------------------------------------------------------------------------------------------- training
 
 
@@ -405,6 +451,10 @@ Event = (
     | BindingGenerated
     | KernelConsidered
     | KernelCreated
+    | ShapeInferred
+    | ShapeLost
+    | NeighboursCompared
+    | GroupFormed
     | StepTrained
     | TrainingStopped
     | WorkQueued

@@ -143,7 +143,7 @@ def _misstated(calls: Iterable[events.OpCalled], ids: Mapping[int, int]) -> Iter
         call = _call(event)
         facts = [o.dtype if isinstance(o, np.ndarray) else type(o)(0) for o in call.operands]
         said = {
-            "shape": call.op.infer_shape([np.shape(operand) for operand in call.operands], call.attributes),
+            "shape": call.op.ask_shape_rule([np.shape(operand) for operand in call.operands], call.attributes),
             "dtype": call.op.infer_dtype(facts, call.attributes),
         }
         value = _plain(event.value)

@@ -69,6 +69,12 @@ class Node:
         return self.op.name if self.op is not None else self.kind
 
     @property
+    def dtype_fact(self) -> Any:
+        """What a dtype rule is given: the dtype, or for a Python number the 0 of its type, which widens nothing."""
+        is_number = self.kind == "constant" and isinstance(self.value, (int, float))
+        return type(self.value)(0) if is_number else self.dtype
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the node's value."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize

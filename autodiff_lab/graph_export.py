@@ -259,7 +259,8 @@ def _check_shape(node: Node, before: list[Node], where: str) -> None:
             raise GraphFormatError(f"{where}: it says shape {node.shape}, but its value has {np.shape(node.value)}")
         return
     try:
-        shape = node.op.infer_shape([before[i].shape for i in node.inputs], node.attributes)
+        operands = [before[i] for i in node.inputs]
+        shape = node.op.infer_shape([o.shape for o in operands], node.attributes, [o.dtype_fact for o in operands])
     except (TypeError, ValueError, IndexError) as error:
         raise GraphFormatError(f"{where}: op {node.op.name} cannot take these inputs: {error}") from error
     if shape != node.shape:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 Shape = tuple[int, ...]
+Dimension = int | str | None  # a size; the name of a size that is not known yet ("batch"); None: nothing is known
+PartialShape = tuple[Dimension, ...] | None  # None: not even the number of axes is known
 DTypeRule = TypeVar("DTypeRule", bound=Callable[..., Any])
 
 
@@ -20,6 +22,40 @@ def broadcast_shape(*shapes: Shape) -> Shape:
         raise ValueError(
             f"the shapes {text} do not broadcast: counted from the right, sizes must be equal or 1; reshape one of them"
         ) from None
+
+
+def shape_said(rule: str, answer: Any) -> PartialShape:
+    """What a shape rule answered: sizes, None for a size that it loses; None alone where it loses the number of axes too.
+
+    Raises:
+        TypeError: it is no shape.
+    """
+    if answer is None:
+        return None
+    if not isinstance(answer, (tuple, list)) or not all(size is None or _is_size(size) for size in answer):
+        raise TypeError(f"shape rule {rule} gave {answer!r}; a shape is a tuple of sizes, as (2, 3)")
+    return tuple(answer)
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, (int, np.integer)) and bool(size >= 0)
+
+
+def is_known(shape: PartialShape) -> bool:
+    """Whether a shape says every size, by number or by name.
+
+    >>> is_known((2, "batch")), is_known((2, None)), is_known(None)
+    (True, False, False)
+    """
+    return shape is not None and None not in shape
+
+
+def zeros_without_memory(shapes: Sequence[Shape], dtypes: Sequence[Any]) -> list[Any]:
+    """Zeros of which every stride is 0; a Python number's 0 stands for itself."""
+    return [
+        np.broadcast_to(np.zeros((), dtype), shape) if isinstance(dtype, np.dtype) else dtype
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------- dtypes

@@ -14,7 +14,16 @@ from .dispatch import Kernel as Kernel
 from .dispatch import Key, choose, kernel_key, key_texts
 from .families import Family, is_family, member_schemas
 from .graph import Source
-from .operand_rules import Shape, broadcast_shape, is_known_to_keep_floating, result_dtype
+from .operand_rules import (
+    PartialShape,
+    Shape,
+    broadcast_shape,
+    is_known,
+    is_known_to_keep_floating,
+    result_dtype,
+    shape_said,
+    zeros_without_memory,
+)
 from .registries import registry as registry
 from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, schema_of, source_of
 
@@ -348,18 +357,36 @@ class Op:
         rule = self._shape_rule if kind == "shape" else self._dtype_rule
         return getattr(rule, "__name__", "none")
 
-    def infer_shape(self, shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
-        """The result's shape from the operands' shapes, by the shape rule."""
+    def operand_rule_source(self, kind: Literal["shape", "dtype"]) -> Source | None:
+        """Where the shape or dtype rule is written."""
+        return source_of(self._shape_rule if kind == "shape" else self._dtype_rule)
+
+    def ask_shape_rule(self, shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> PartialShape:
+        """What the shape rule says. A size that it loses is None; where it loses the number of axes too, all is None."""
         if self._shape_rule is None:
             raise RegistrationError(
                 f"op {self.name} has no shape rule; add one with {self.schema.decorator}.shape_rule"
             )
-        shape = self._apply_operand_rule(self._shape_rule, shapes, attributes)
-        if not isinstance(shape, (tuple, list)) or not all(isinstance(n, (int, np.integer)) and n >= 0 for n in shape):
-            raise TypeError(
-                f"shape rule {self._shape_rule.__name__} gave {shape!r}; a shape is a tuple of sizes, as (2, 3)"
-            )
-        return tuple(shape)
+        answer = self._apply_operand_rule(self._shape_rule, shapes, attributes)
+        return shape_said(self._shape_rule.__name__, answer)
+
+    def infer_shape(self, shapes: Sequence[Shape], attributes: Mapping[str, Any], dtypes: Sequence[Any] = ()) -> Shape:
+        """The result's shape from the operands' shapes, by the shape rule.
+
+        Where the rule loses a dimension, the kernel runs once on zeros of the operands' ``dtypes``, or of float64.
+        """
+        said: Any = self.ask_shape_rule(shapes, attributes)
+        if is_known(said):
+            return said  # type: ignore[no-any-return]
+        zeros = zeros_without_memory(shapes, dtypes or [np.dtype(np.float64)] * len(shapes))
+        try:
+            with events.silence(), np.errstate(all="ignore"):
+                return np.shape(self.kernel_for("cpu", zeros)(np, *zeros, **attributes))
+        except Exception as error:
+            raise ValueError(
+                f"shape rule {self.operand_rule_name('shape')} loses a dimension (it says {said}), and the kernel, which was "
+                f"run on zeros to find it, stops with {type(error).__name__}: {error}; correct the shape rule"
+            ) from error
 
     def infer_dtype(self, dtypes: Sequence[Any], attributes: Mapping[str, Any]) -> np.dtype[Any]:
         """The result's dtype from the operands' dtypes (for a Python number the 0 of its type), by the dtype rule."""
@@ -485,7 +512,7 @@ class Op:
         reason = str(error) or type(error).__name__
         try:
             shapes = [np.shape(o) if isinstance(o, (list, tuple)) else bindings.shape_of(o) for o in operands]
-            self.infer_shape(shapes, attributes)
+            self.ask_shape_rule(shapes, attributes)
             if all(hasattr(o, "dtype") or isinstance(o, (int, float)) for o in operands):
                 self.infer_dtype([getattr(o, "dtype", o) for o in operands], attributes)
         except (TypeError, ValueError, IndexError) as from_rule:

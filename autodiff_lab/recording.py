@@ -122,8 +122,9 @@ class Recorder:
         """A new node: the shape and dtype rule answer, nothing is computed."""
         ids = tuple(self._id_of(operand) for operand in operands)
         nodes = [self.nodes[i] for i in ids]
-        shape = op.infer_shape([node.shape for node in nodes], attributes)
-        dtype = op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes)
+        dtypes = [node.dtype_fact for node in nodes]
+        shape = op.infer_shape([node.shape for node in nodes], attributes, dtypes)
+        dtype = op.infer_dtype(dtypes, attributes)
         device = _result_device(nodes, attributes)
         name, whence = self._whence()
         facts = {"op": op, "inputs": ids, "attributes": owned(attributes), "device": device, **whence}
@@ -216,11 +217,6 @@ def _kept(value: Any) -> Any:
 def _is_unchanged(kept: Any, value: Any) -> bool:
     """Whether a constant still is what it was when it was kept."""
     return kept is value or (not backend.is_elsewhere(value) and np.array_equal(kept, value, equal_nan=True))
-
-
-def _dtype_or_zero(node: Node) -> Any:
-    """What a dtype rule is given: the dtype, or for a Python number the 0 of its type, which widens nothing."""
-    return type(node.value)(0) if isinstance(node.value, (int, float)) and node.kind == "constant" else node.dtype
 
 
 # -------------------------------------------------------------------------------------------------------------- record
@@ -367,12 +363,12 @@ class _FromRecords:
             for place, (name, parent) in enumerate(zip(names, parents, strict=True))
         )
         nodes = [self.nodes[i] for i in ids]
+        dtypes = [node.dtype_fact for node in nodes]
         call = self.calls.get(serial)
         places = dict(zip(names, ids, strict=True)) | {"out": len(self.nodes)}
         self._append(
             serial, "op", self.names.get(serial) or (call.name if call else ""),
-            op.infer_shape([node.shape for node in nodes], attributes),
-            op.infer_dtype([_dtype_or_zero(node) for node in nodes], attributes),
+            op.infer_shape([node.shape for node in nodes], attributes, dtypes), op.infer_dtype(dtypes, attributes),
             op=op, inputs=ids, attributes=attributes, device=_result_device(nodes, attributes),
             scope=call.scope if call else "", source=call.source if call else None,
             saved=tuple(dict.fromkeys(places[n] for n, v in kept.items() if n in places and hasattr(v, "shape"))),

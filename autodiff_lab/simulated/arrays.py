@@ -109,8 +109,9 @@ class SimulatedArray:
             array._check_order(op.name, stream)
         for held in _host_arrays(tuple(attributes.values())):  # such as an index, which travels with the call
             stream.queue_transfer("cpu", lambda: None, held.nbytes)
-        shape = op.infer_shape([shape_of(operand) for operand in operands], attributes)
-        dtype = op.infer_dtype([o.dtype if hasattr(o, "dtype") else type(o)(0) for o in operands], attributes)
+        dtypes = [o.dtype if hasattr(o, "dtype") else type(o)(0) for o in operands]
+        shape = op.infer_shape([shape_of(operand) for operand in operands], attributes, dtypes)
+        dtype = op.infer_dtype(dtypes, attributes)
         result = SimulatedArray(self._on, shape, dtype)
         source = call_site()[1]
         stopped: list[BaseException] = []
