@@ -50,8 +50,8 @@ __all__ = [
     "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "cuda_expression",
     "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
     "find_faulty_op", "fuse", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
-    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen", "map_leaves", "name_scope",
-    "native_kernel", "no_grad", "op", "opcheck", "ops", "record", "register_op", "registration_told", "registry",
+    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen", "map_leaves",
+    "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "record", "register_op", "registration_told", "registry",
     "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
 

@@ -22,6 +22,7 @@ Reason = Literal[
 REPEATS = frozenset({"broadcast_to"})  # the operand's numbers, repeated
 CONSTANTS = frozenset({"ones_like", "zeros_like"})  # made from a shape
 REDUCTIONS = frozenset({"sum", "mean", "sum_to", "max", "min", "prod", "all", "any"})  # these close a loop
+LOOPS = REPEATS | CONSTANTS | REDUCTIONS  # what can be part of one, beside elementwise ops
 
 # ---------------------------------------------------------------------------------------------------------- what fusion says
 
@@ -175,6 +176,10 @@ class _Grouping:
         self.group: dict[int, _Growing] = {}  # of each op visited
         self.groups: dict[_Growing, None] = {}  # in the order in which they began
         self.below: dict[int, int] = {}  # of each op visited: itself, and what depends on it in the graph
+        self.loops = [_has_loop(node) for node in graph.nodes]
+        self.unknown = list(
+            map(self._unknown, graph.nodes)
+        )  # of each op: the first value of unknown shape that it meets
 
     def visit(self, node: Node) -> None:
         """Join an op with those of the groups that read it with which it may share a loop."""
@@ -190,9 +195,9 @@ class _Grouping:
         """Why two ops cannot share a loop, whatever groups they are in."""
         if node.device != reader.device:
             return "other device"
-        if not (_has_loop(node) and _has_loop(reader)):
+        if not (self.loops[node.id] and self.loops[reader.id]):
             return "not elementwise"
-        if self._unknown(node) is not None or self._unknown(reader) is not None:
+        if self.unknown[node.id] is not None or self.unknown[reader.id] is not None:
             return "unknown shape"
         if node.label in REDUCTIONS:
             return "after the reduction"
@@ -247,7 +252,7 @@ class _Grouping:
 
     def _unknown(self, node: Node) -> int | None:
         """The first value of unknown shape that an op reads or gives."""
-        return next((value for value in (*node.inputs, node.id) if not self.inference.knows(value)), None)
+        return next((value for value in (*node.inputs, node.id) if value in self.inference.unknown), None)
 
     def _is_shared(self, node: Node) -> bool:
         return node.id in self.outputs or len(set(self.graph.consumers[node.id])) > 1
@@ -269,10 +274,10 @@ class _Grouping:
         return f"{_called(node)} lies on {node.device}, {_called(reader)} on {reader.device}"
 
     def _kind_text(self, node: Node, reader: Node) -> str:
-        return f"{_called(reader if _has_loop(node) else node)} does not work number by number"
+        return f"{_called(reader if self.loops[node.id] else node)} does not work number by number"
 
     def _unknown_text(self, node: Node, reader: Node) -> str:
-        value = next(v for v in (self._unknown(node), self._unknown(reader)) if v is not None)
+        value = next(v for v in (self.unknown[node.id], self.unknown[reader.id]) if v is not None)
         origin, shape = self.graph.nodes[self.inference.origin(value)], shape_text(self.inference.shapes[value])
         said = f"the shape of {_called(self.graph.nodes[value])} is not known: {shape}"
         if origin.id in self.inference.lost:
@@ -321,9 +326,8 @@ _TEXTS = {
 
 
 def _has_loop(node: Node) -> bool:
-    """Whether an op can be part of a loop that is made for several."""
-    assert node.op is not None
-    return node.op.elementwise or node.label in REPEATS | CONSTANTS | REDUCTIONS
+    """Whether a node is an op that can be part of a loop made for several."""
+    return node.op is not None and (node.op.elementwise or node.op.name in LOOPS)
 
 
 def _called(node: Node) -> str:

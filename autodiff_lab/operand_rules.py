@@ -50,6 +50,17 @@ def is_known(shape: PartialShape) -> bool:
     return shape is not None and None not in shape
 
 
+def may_be(partial: PartialShape, shape: Shape) -> bool:
+    """Whether a shape that is known in part says nothing that a whole one contradicts.
+
+    >>> may_be((None, 3), (2, 3)), may_be((None, 3), (2, 4)), may_be(None, (2,))
+    (True, False, True)
+    """
+    if partial is None:
+        return True
+    return len(partial) == len(shape) and all(p == n for p, n in zip(partial, shape, strict=True) if isinstance(p, int))
+
+
 def zeros_without_memory(shapes: Sequence[Shape], dtypes: Sequence[Any]) -> list[Any]:
     """Zeros of which every stride is 0; a Python number's 0 stands for itself."""
     return [

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import backend
 from .op_calls import OpCall
+from .operand_rules import may_be
 from .operators import Op
 from .sample_grids import dtype_grid, layouts, outcome, refuses_the_numbers, shape_grid
 
@@ -221,6 +222,11 @@ def unlike(got: np.ndarray, expected: np.ndarray) -> str:
 
 # ---------------------------------------------------------------------------------------------------- shape and dtype rule
 
+LOSES = (
+    "it loses a dimension that the operands' shapes tell. Results stay right, but what follows this op can be neither "
+    "fused nor given its memory in advance; say every size"
+)
+
 
 @law("shape rule", lambda calls: shape_grid(layouts(calls)), needs=["schema"])
 def shape_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
@@ -229,13 +235,16 @@ def shape_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
     shapes = [np.shape(operand) for operand in call.operands]
     listed = " and ".join(map(str, shapes))
     try:
-        said = call.op.infer_shape(shapes, call.attributes)
+        said = call.op.ask_shape_rule(shapes, call.attributes)
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(found, np.ndarray):
             return f"{rule} refuses {listed} ({error}), but the kernel gives shape {found.shape}: both must refuse, or neither"
         return None
     if isinstance(found, np.ndarray):
-        return None if said == found.shape else f"{rule} says {said} for {listed}, the kernel gives shape {found.shape}"
+        if said == found.shape:
+            return None
+        seen = f"{rule} says {said} for {listed}, the kernel gives shape {found.shape}"
+        return f"{seen}: {LOSES}" if may_be(said, found.shape) else seen
     if refuses_the_numbers(call):
         return None
     return f"{rule} says {said} for {listed}, but the kernel refuses them ({found}): raise a ValueError in {rule} too"

@@ -155,7 +155,11 @@ class Op:
     # ------------------------------------------------------------------------------------------------- registering rules
 
     def shape_rule(self, rule: Rule) -> Rule:
-        """Register how the result's shape follows from the inputs' shapes."""
+        """Register how the result's shape follows from the inputs' shapes.
+
+        A rule is asked about whole numbers only. It may answer None for a size, or for the shape, that it cannot tell; a graph
+        is recorded all the same, but fusion and planning stop there.
+        """
         self._check_operand_rule(rule, "shape rule")
         self._shape_rule = rule
         self._tell_rule("shape rule", rule)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from .events import Receiver
 from .graph import Graph, Node
 from .operand_rules import Dimension as Dimension
 from .operand_rules import PartialShape as PartialShape
+from .operand_rules import Shape
 from .operand_rules import is_known as is_known
 from .operators import Op
+from .signatures import place_of
 from .stand_ins import Answer, ask, sizes_in
 
 
@@ -28,18 +31,23 @@ class Inference:
     dtypes: tuple[np.dtype[Any], ...]
     lost: tuple[int, ...]
 
-    def knows(self, node: int) -> bool:
-        """Whether every size of a node's shape is known, by number or by name."""
-        return is_known(self.shapes[node])
+    @cached_property
+    def unknown(self) -> frozenset[int]:
+        """The nodes of whose shape some size is known neither by number nor by name."""
+        return frozenset(node for node, shape in enumerate(self.shapes) if not is_known(shape))
 
     def origin(self, node: int) -> int:
         """Where what is not known about a node's shape began: at a node in ``lost``, at an input, or at the node itself."""
-        while node not in self.lost:
-            unknown = [source for source in self.graph.nodes[node].inputs if not self.knows(source)]
-            if not unknown:
-                break
-            node = unknown[0]
-        return node
+        return self._origins[node]
+
+    @cached_property
+    def _origins(self) -> list[int]:
+        origins: list[int] = []
+        lost = set(self.lost)
+        for node in self.graph.nodes:
+            unknown = [] if node.id in lost else [source for source in node.inputs if source in self.unknown]
+            origins.append(origins[unknown[0]] if unknown else node.id)
+        return origins
 
     def text(self) -> str:
         """Every node with its shape, and the rules that lost something."""
@@ -48,8 +56,8 @@ class Inference:
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         lines = [f"  {line}  {dtype}" for line, dtype in zip(lines, self.dtypes, strict=True)]
         lost = [f"lost at {node}: {loss_text(self.graph.nodes[node])}" for node in self.lost]
-        unknown = sum(not is_known(shape) for shape in self.shapes)
-        return "\n".join([f"shapes of graph {self.graph.name}: {unknown} of {len(rows)} unknown", *lines, *lost])
+        heading = f"shapes of graph {self.graph.name}: {len(self.unknown)} of {len(rows)} unknown"
+        return "\n".join([heading, *lines, *lost])
 
     def __str__(self) -> str:
         return self.text()
@@ -83,21 +91,22 @@ def infer_shapes(
       3     tanh    ('batch', 10)   float64
     """
     given = _given(graph, shapes or {})
+    asked = _Asked(graph)
     found: list[PartialShape] = []
     dtypes: list[np.dtype[Any]] = []
     lost: list[int] = []
     for node in graph.nodes:
+        operands = [found[i] for i in node.inputs]
         answer = Answer(given.get(node.id, node.shape), False)
         dtype = node.dtype
         if node.op is not None:
-            answer = _shape(graph, node, node.op, [found[i] for i in node.inputs])
-            dtype = _dtype(graph, node, node.op, dtypes)
+            answer, dtype = asked.shape(node, node.op, operands), asked.dtype(node, node.op, dtypes)
         found.append(answer.shape)
         dtypes.append(dtype)
         if answer.loses:
             lost.append(node.id)
         if tell is not None:
-            _tell(tell, node, answer, dtype, [found[i] for i in node.inputs])
+            _tell(tell, node, answer, dtype, operands)
     return Inference(graph, tuple(found), tuple(dtypes), tuple(lost))
 
 
@@ -141,36 +150,54 @@ def _is_dimension(size: Any) -> bool:
     )
 
 
-def _shape(graph: Graph, node: Node, op: Op, operands: Sequence[PartialShape]) -> Answer:
-    recorded = [graph.nodes[i].shape for i in node.inputs]
-    try:
-        return ask(
-            lambda shapes: op.ask_shape_rule(shapes, node.attributes), operands, recorded, sizes_in(node.attributes)
+class _Asked:
+    """What the rules of a graph's ops answered, each question asked once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.answers: dict[Any, Answer] = {}
+
+    def shape(self, node: Node, op: Op, operands: Sequence[PartialShape]) -> Answer:
+        """What the shape rule of a node says about its operands' shapes."""
+        recorded = tuple(self.graph.nodes[i].shape for i in node.inputs)
+        question = op, tuple(operands), recorded, tuple(node.attributes.items())
+        try:
+            if question in self.answers:
+                return self.answers[question]
+        except TypeError:  # an attribute that has no hash, such as an index array
+            return self._ask(node, op, operands, recorded)
+        self.answers[question] = answer = self._ask(node, op, operands, recorded)
+        return answer
+
+    def _ask(self, node: Node, op: Op, operands: Sequence[PartialShape], recorded: Sequence[Shape]) -> Answer:
+        def rule(shapes: Sequence[Shape]) -> PartialShape:
+            return op.ask_shape_rule(shapes, node.attributes)
+
+        try:
+            return ask(rule, operands, recorded, sizes_in(node.attributes))
+        except Exception as error:
+            raise self._refused(node, op, "shape", [shape_text(shape) for shape in operands], error) from error
+
+    def dtype(self, node: Node, op: Op, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+        """What the dtype rule of a node says about its operands' dtypes."""
+        facts = [self.graph.nodes[i].dtype_fact for i in node.inputs]
+        facts = [dtypes[i] if isinstance(fact, np.dtype) else fact for i, fact in zip(node.inputs, facts, strict=True)]
+        try:
+            return op.infer_dtype(facts, node.attributes)
+        except Exception as error:
+            raise self._refused(node, op, "dtype", list(map(str, facts)), error) from error
+
+    def _refused(
+        self, node: Node, op: Op, kind: Literal["shape", "dtype"], seen: Sequence[str], error: Exception
+    ) -> OpError:
+        """An error that names the op's line, its operands and the rule that refuses them."""
+        names = op.operand_names(len(node.inputs))
+        variables = [f" = {name}" if (name := self.graph.nodes[i].name) else "" for i in node.inputs]
+        operands = [f"{name}{variable}: {what}" for name, variable, what in zip(names, variables, seen, strict=True)]
+        where = f" ({node.source})" if node.source else ""
+        return OpError(
+            f"{op.name}({', '.join(operands)}){where}: its {kind} rule {op.operand_rule_name(kind)} refuses them: {error}"
         )
-    except Exception as error:
-        raise _refused(graph, node, op, "shape", [shape_text(shape) for shape in operands], error) from error
-
-
-def _dtype(graph: Graph, node: Node, op: Op, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    facts = [graph.nodes[i].dtype_fact for i in node.inputs]
-    facts = [dtypes[i] if isinstance(fact, np.dtype) else fact for i, fact in zip(node.inputs, facts, strict=True)]
-    try:
-        return op.infer_dtype(facts, node.attributes)
-    except Exception as error:
-        raise _refused(graph, node, op, "dtype", list(map(str, facts)), error) from error
-
-
-def _refused(graph: Graph, node: Node, op: Op, kind: Any, seen: Sequence[str], error: Exception) -> OpError:
-    """An error that names the op's line, its operands and the rule that refuses them."""
-    names = op.operand_names(len(node.inputs))
-    called = [graph.nodes[i].name for i in node.inputs]
-    operands = ", ".join(
-        f"{name}{f' = {variable}' if variable else ''}: {what}"
-        for name, variable, what in zip(names, called, seen, strict=True)
-    )
-    where = f" ({node.source})" if node.source else ""
-    rule = op.operand_rule_name(kind)
-    return OpError(f"{op.name}({operands}){where}: its {kind} rule {rule} takes no such {kind}s: {error}")
 
 
 def _tell(tell: Receiver, node: Node, answer: Answer, dtype: Any, operands: Sequence[PartialShape]) -> None:
@@ -192,7 +219,5 @@ def shape_text(shape: PartialShape) -> str:
 def loss_text(node: Node) -> str:
     """Which rule lost a dimension, and where it stands."""
     assert node.op is not None
-    source = node.op.operand_rule_source("shape")
-    return f"the shape rule {node.op.operand_rule_name('shape')} of {node.op.name} loses a dimension" + (
-        f" ({source})" if source else ""
-    )
+    rule, place = node.op.operand_rule_name("shape"), place_of(node.op.operand_rule_source("shape"))
+    return f"the shape rule {rule} of {node.op.name} loses a dimension ({place})"

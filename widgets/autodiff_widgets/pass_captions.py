@@ -33,10 +33,8 @@ def _shape_inferred(event: events.ShapeInferred, name: Names) -> str:
 @says(events.ShapeLost)
 def _shape_lost(event: events.ShapeLost, name: Names) -> str:
     where = f" ({event.source})" if event.source else ""
-    return (
-        f"The shape rule {event.rule} of {event.op} loses a dimension{where}: {name(event.node)} is {shape_words(event.shape)}, "
-        "and what comes after it has to do without."
-    )
+    left = f"{name(event.node)} is {shape_words(event.shape)}, and what comes after it has to do without"
+    return f"The shape rule {event.rule} of {event.op} loses a dimension{where}: {left}."
 
 
 @says(events.NeighboursCompared)
