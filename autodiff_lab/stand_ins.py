@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 
 LARGE = 10_007  # a rule that indexes makes an array of so many truth values; larger than what slices usually take
 MULTIPLE = 11  # times the recorded size: what had to be divisible still is
 MOST_SIZES = 12  # that are tried because they stand in an operand's shape or an attribute
+MIXED = 200  # tries where several sizes are unknown, which a rule may tie together
 LAST_RESORT = range(257)  # before shapes are called wrong
 
 
@@ -131,6 +133,15 @@ def _usual(recorded: Sizes, sizes: Sequence[int]) -> Iterator[Sizes]:
     yield from (dict.fromkeys(keys, size) for size in (strange[-1], LARGE, *special))
     if len(keys) > 1:
         yield from ({**rest, key: size} for rest in (primes, recorded) for key in keys for size in special)
+        yield from _mixed(recorded, list(dict.fromkeys((*sizes, *recorded.values(), strange[-1], 1, 2, 3))))
+
+
+def _mixed(recorded: Sizes, pool: Sequence[int]) -> Iterator[Sizes]:
+    """Sizes drawn from few at a time, so that those which a rule wants equal often are; the same draws every time."""
+    draw = Random(0)
+    for _ in range(MIXED):
+        few = [draw.choice(pool) for _ in range(3)]
+        yield {key: draw.choice(few) for key in recorded}
 
 
 def _last_resort(recorded: Sizes, sizes: Sequence[int]) -> Iterator[Sizes]:

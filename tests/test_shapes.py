@@ -71,7 +71,7 @@ def test_with_known_shapes_the_rules_say_what_was_recorded(name: str) -> None:
         assert not found.lost and not found.unknown
 
 
-@pytest.mark.parametrize("name", [name for name in GRAPHS if name != "hostile"])
+@pytest.mark.parametrize("name", GRAPHS)
 def test_so_they_do_for_whole_graphs(name: str) -> None:
     found = ad.infer_shapes(GRAPHS[name])
     assert found.shapes == tuple(node.shape for node in GRAPHS[name]) and not found.lost
@@ -83,8 +83,9 @@ def test_so_they_do_for_whole_graphs(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_said_about_unknown_sizes_holds_for_all_that_fit(name: str) -> None:
     random = Random(name)
-    for graph in sampled(name):
-        for _ in range(4):
+    graphs = sampled(name)
+    for graph in graphs:
+        for _ in range(4 if len(graphs) < 10 else 1):
             partial = {node.name: forgotten(random, node) for node in inputs_of(graph)}
             try:
                 said = ad.infer_shapes(graph, partial)
