@@ -70,6 +70,7 @@ class Grouping:
         self.groups: dict[Growing, None] = {}  # in the order in which they began
         self.below: dict[int, int] = {}  # of each op visited: itself, and what depends on it in the graph
         self.loops = [_has_loop(node) for node in graph.nodes]
+        self.closes = [node.label in REDUCTIONS for node in graph.nodes]
         self.unknown = list(map(self._unknown, graph.nodes))  # of each op: the first value of unknown shape it meets
 
     def visit(self, node: Node) -> None:
@@ -90,7 +91,7 @@ class Grouping:
             return "not elementwise"
         if self.unknown[node.id] is not None or self.unknown[reader.id] is not None:
             return "unknown shape"
-        if node.label in REDUCTIONS:
+        if self.closes[node.id]:
             return "after the reduction"
         if self.inference.shapes[node.id] not in ((), self._loop(reader)):
             return "different shape"
@@ -110,7 +111,7 @@ class Grouping:
         """Put a node into the groups that it joins, which become one, or into a new group."""
         bit = 1 << node.id
         self.below[node.id] = below = _union(bit, (self.below[reader] for reader in self.graph.consumers[node.id]))
-        behind = below if node.label in REDUCTIONS else 0
+        behind = below if self.closes[node.id] else 0
         operands = _union(0, (1 << source for source in node.inputs))
         after = _union(bit, (group.after for group in around))
         new = Growing([node.id], self._loop(node), bit, after, behind, operands)
@@ -139,11 +140,12 @@ class Grouping:
 
     def _loop(self, node: Node) -> PartialShape:
         """The shape that the loop of an op runs over: that of its result, and of the operand of a reduction."""
-        return self.inference.shapes[node.inputs[0] if node.label in REDUCTIONS else node.id]
+        return self.inference.shapes[node.inputs[0] if self.closes[node.id] else node.id]
 
     def _unknown(self, node: Node) -> int | None:
         """The first value of unknown shape that an op reads or gives."""
-        return next((value for value in (*node.inputs, node.id) if value in self.inference.unknown), None)
+        unknown = self.inference.unknown
+        return next((value for value in (*node.inputs, node.id) if value in unknown), None) if unknown else None
 
     def _is_shared(self, node: Node) -> bool:
         return node.id in self.outputs or len(set(self.graph.consumers[node.id])) > 1
@@ -197,9 +199,9 @@ class Grouping:
         )
 
     def _reduction_text(self, node: Node, reader: Node) -> str:
-        if node.label in REDUCTIONS:
+        if self.closes[node.id]:
             return f"{called(node)} is known when its loop is over, and only then can {called(reader)} begin"
-        closing = (self.graph.nodes[i] for i in self.group[node.id].nodes if self.graph.nodes[i].label in REDUCTIONS)
+        closing = (self.graph.nodes[i] for i in self.group[node.id].nodes if self.closes[i])
         first = next(one for one in closing if self.below[one.id] & self.group[reader.id].members)
         return f"{called(first)} closes the loop of {called(node)}, and the kernel of {called(reader)} needs it"
 

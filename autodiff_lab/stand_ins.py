@@ -129,8 +129,8 @@ def _usual(recorded: Sizes, sizes: Sequence[int]) -> Iterator[Sizes]:
     yield {key: size * MULTIPLE for key, size in recorded.items()}
     yield primes
     yield from ({**primes, key: LARGE} for key in keys)
-    special = (*sizes, 0, 1)
-    yield from (dict.fromkeys(keys, size) for size in (strange[-1], LARGE, *special))
+    special = (strange[-1], LARGE, *sizes, 0, 1)
+    yield from (dict.fromkeys(keys, size) for size in special)
     if len(keys) > 1:
         yield from ({**rest, key: size} for rest in (primes, recorded) for key in keys for size in special)
         yield from _mixed(recorded, list(dict.fromkeys((*sizes, *recorded.values(), strange[-1], 1, 2, 3))))
@@ -176,12 +176,25 @@ def _common(answers: Sequence[tuple[Sizes, PartialShape]]) -> PartialShape:
     if len(shapes) < len(answers) or len({len(shape) for shape in shapes}) > 1:
         return None
     sizes = [given for given, _ in answers]
-    return tuple(_dimension(sizes, along) for along in zip(*shapes, strict=True))
+    frozen = _frozen(sizes)
+    return tuple(_dimension(sizes, along, frozen) for along in zip(*shapes, strict=True))
 
 
-def _dimension(sizes: Sequence[Sizes], along: Sequence[Dimension]) -> Dimension:
+def _frozen(sizes: Sequence[Sizes]) -> Sizes:
+    """Where several sizes are unknown: those of which the rule took one value only.
+
+    One alone is what the rule demands. Two or more may be tied to each other, in a way that no try has met.
+    """
+    taken: dict[Hashable, set[int]] = {}
+    for given in sizes:
+        for key, size in given.items():
+            taken.setdefault(key, set()).add(size)
+    return {key: values.pop() for key, values in taken.items() if len(values) == 1 and len(taken) > 1}
+
+
+def _dimension(sizes: Sequence[Sizes], along: Sequence[Dimension], frozen: Sizes) -> Dimension:
     """One size of the result: the same in every answer, or that of a name in every answer, or unknown."""
     if len(set(along)) == 1:
-        return along[0]
+        return along[0] if not frozen or (len(frozen) == 1 and along[0] not in frozen.values()) else None
     names = [key for key in sizes[0] if isinstance(key, str)]
     return next((name for name in names if all(s.get(name) == got for s, got in zip(sizes, along, strict=True))), None)
