@@ -244,7 +244,8 @@ def shape_rule_says_what_the_kernel_gives(call: OpCall) -> str | None:
         if said == found.shape:
             return None
         seen = f"{rule} says {said} for {listed}, the kernel gives shape {found.shape}"
-        return f"{seen}: {LOSES}" if may_be(said, found.shape) else seen
+        missing = " (is its return missing?)" if said is None else ""
+        return f"{seen}: {LOSES}{missing}" if may_be(said, found.shape) else seen
     if refuses_the_numbers(call):
         return None
     return f"{rule} says {said} for {listed}, but the kernel refuses them ({found}): raise a ValueError in {rule} too"
