@@ -10,7 +10,7 @@ from . import events
 from .events import Receiver
 from .graph import Graph, Node
 from .operand_rules import PartialShape
-from .shapes import Inference, loss_text, shape_text
+from .shapes import Inference, shape_text
 
 Reason = Literal[
     "joined", "unknown shape", "different shape", "not elementwise", "second consumer", "other device", "cycle",
@@ -173,8 +173,8 @@ class Grouping:
         value = next(v for v in (self.unknown[node.id], self.unknown[reader.id]) if v is not None)
         origin, shape = self.graph.nodes[self.inference.origin(value)], shape_text(self.inference.shapes[value])
         said = f"the shape of {called(self.graph.nodes[value])} is not known: {shape}"
-        if origin.id in self.inference.lost:
-            return f"{said}, because {loss_text(origin)}"
+        if origin.id in self.inference.losses:
+            return f"{said}, because {self.inference.losses[origin.id]}"
         return said if origin.id == value else f"{said}, because of {called(origin)}"
 
     def _shape_text(self, node: Node, reader: Node) -> str:

@@ -34,7 +34,7 @@ def shape_said(rule: str, answer: Any) -> PartialShape:
         return None
     if not isinstance(answer, (tuple, list)) or not all(size is None or _is_size(size) for size in answer):
         raise TypeError(f"shape rule {rule} gave {answer!r}; a shape is a tuple of sizes, as (2, 3)")
-    return tuple(answer)
+    return tuple(None if size is None else int(size) for size in answer)
 
 
 def _is_size(size: Any) -> bool:

@@ -41,6 +41,11 @@ class Inference:
         return self._origins[node]
 
     @cached_property
+    def losses(self) -> dict[int, str]:
+        """For each node in ``lost`` which rule lost something, and where it stands."""
+        return {node: _loss_text(self.graph.nodes[node]) for node in self.lost}
+
+    @cached_property
     def _origins(self) -> list[int]:
         origins: list[int] = []
         lost = set(self.lost)
@@ -55,7 +60,7 @@ class Inference:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         lines = [f"  {line}  {dtype}" for line, dtype in zip(lines, self.dtypes, strict=True)]
-        lost = [f"lost at {node}: {loss_text(self.graph.nodes[node])}" for node in self.lost]
+        lost = [f"lost at {node}: {text}" for node, text in self.losses.items()]
         heading = f"shapes of graph {self.graph.name}: {len(self.unknown)} of {len(rows)} unknown"
         return "\n".join([heading, *lines, *lost])
 
@@ -216,8 +221,7 @@ def shape_text(shape: PartialShape) -> str:
     return "of unknown rank" if shape is None else repr(shape).replace("None", "?")
 
 
-def loss_text(node: Node) -> str:
-    """Which rule lost a dimension, and where it stands."""
+def _loss_text(node: Node) -> str:
     assert node.op is not None
     rule, place = node.op.operand_rule_name("shape"), place_of(node.op.operand_rule_source("shape"))
     return f"the shape rule {rule} of {node.op.name} loses a dimension ({place})"

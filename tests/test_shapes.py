@@ -223,6 +223,13 @@ def test_a_rule_that_loses_something_is_recorded_rightly_and_inference_carries_t
     assert "1 of 5 unknown" not in str(found) and "3 of 5 unknown" in str(found)
 
 
+def test_a_rule_may_answer_with_numpys_whole_numbers() -> None:
+    doubled = rows_doubled(lambda x: [np.int64(2) * x[0], np.int64(x[1])])
+    graph = ad.record(lambda x: ops.tanh(doubled(x)), np.ones((4, 3)))
+    assert all(type(size) is int for node in graph for size in node.shape)
+    assert ad.infer_shapes(graph, {"x": ("n", 3)}).shapes == (("n", 3), (None, 3), (None, 3))
+
+
 def test_recording_asks_the_kernel_once_and_with_numbers_that_take_no_memory() -> None:
     seen: list[Any] = []
 
