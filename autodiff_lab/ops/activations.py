@@ -44,8 +44,9 @@ relu.samples(unary)
 @op(elementwise=True)
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), without overflow and with full relative accuracy far from 0."""
-    decay = xp.exp(-xp.fabs(x))
-    return xp.where(xp.asarray(x) >= 0, 1, decay) / (1 + decay)
+    x = as_floating(xp, x)
+    decay = xp.exp(-xp.absolute(x))  # NumPy's fabs takes 25 times as long
+    return xp.maximum(decay, x >= 0) / (1 + decay)
 
 
 cuda_expression(sigmoid, "(x < 0 ? exp(x) : 1) / (1 + exp(-fabs(x)))")
@@ -69,7 +70,7 @@ sigmoid.samples(unary)
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), a smooth relu: without overflow, and with full relative accuracy far below 0."""
     x = as_floating(xp, x)
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.fabs(x)))
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.absolute(x)))
 
 
 cuda_expression(softplus, "fmax(x, T(0)) + log1p(exp(-fabs(x)))")
