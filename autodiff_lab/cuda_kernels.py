@@ -22,7 +22,7 @@ DType = np.dtype[Any]
 
 THREADS = 256  # in a block: a multiple of the 32 that run in step, and few enough for every GPU
 
-_C_TYPES = {
+C_TYPES = {
     "bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
     "float32": "float", "float64": "double",
@@ -160,7 +160,7 @@ class ElementwiseKernel:
 
     def source(self, signature: Signature) -> str:
         """The kernel's CUDA C++."""
-        number, stored = _C_TYPES[signature.number.name], _C_TYPES[signature.stored.name]
+        number, stored = C_TYPES[signature.number.name], C_TYPES[signature.stored.name]
         operands = dict(zip(self.op.inputs, signature.operands, strict=True))
         return _SOURCE.format(
             name=self.op.name,
@@ -169,7 +169,7 @@ class ElementwiseKernel:
             expression=self.expression,
             numbers=", ".join(f"T {name}" for name in operands),
             parameters=", ".join(
-                f"const {_C_TYPES[operand.name]}* {name}" if isinstance(operand, np.dtype) else f"{number} {name}"
+                f"const {C_TYPES[operand.name]}* {name}" if isinstance(operand, np.dtype) else f"{number} {name}"
                 for name, operand in operands.items()
             ),
             given=", ".join(

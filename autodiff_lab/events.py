@@ -284,6 +284,15 @@ class GroupFormed(NamedTuple):
     name: str
 
 
+class LoopChosen(NamedTuple):
+    """How a group of ops will run: as one kernel of some kind, and why of that kind."""
+
+    number: int  # of the group
+    name: str
+    kind: str  # fused_loops.Kind: "blocked NumPy", "compiled loop", …
+    why: str
+
+
 # ----------------------------------------------------------------------------------------------------------- training
 
 
@@ -455,6 +464,7 @@ Event = (
     | ShapeLost
     | NeighboursCompared
     | GroupFormed
+    | LoopChosen
     | StepTrained
     | TrainingStopped
     | WorkQueued

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .device import Block, Device, NotSynchronisedError, Stream, StreamOrderErro
 from .library import DeviceArray, Library, numpy_refused, refused
 
 if TYPE_CHECKING:
+    from ..graph import Node
     from ..operators import Kernel, Op
 
 
@@ -163,6 +165,11 @@ class SimulatedArray:
             )
         return result
 
+    def keep(self, value: Any) -> None:
+        """Take the numbers that a kernel of several ops has left in registers."""
+        self._content = None
+        self._content = DeviceArray(self._checked(value)._value, self._on)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a 0-d array")
@@ -178,6 +185,72 @@ class SimulatedArray:
         return upload, (self.get(asked_by="pickle"), self.device)
 
     __copy__ = __deepcopy__ = lambda self, *_: self  # it is never changed
+
+
+def launch_together(
+    name: str, nodes: Sequence[Node], inputs: Mapping[int, Any], outputs: Sequence[Node]
+) -> tuple[Any, ...]:
+    """Queue several ops as one kernel, on the device of their operands; ``inputs`` has arrays and numbers by node.
+
+    It reads each input and writes each output once. What passes from op to op stays in registers and takes no memory.
+    """
+    arrays = [value for value in inputs.values() if isinstance(value, SimulatedArray)]
+    on, stream = arrays[0]._on, arrays[0]._on.stream
+    for array in arrays:
+        array._check_order(name, stream)
+    results = {node.id: SimulatedArray(on, node.shape, node.dtype) for node in outputs}
+
+    def work() -> None:
+        failed = [array._content for array in arrays if isinstance(array._content, Exception)]
+        try:
+            if not failed:
+                _compute_together(on, nodes, inputs, results)
+        except Exception as error:
+            failed.append(error)
+            raise
+        finally:
+            for result in results.values() if failed else ():
+                result._content = failed[0]
+
+    nbytes = sum(array.nbytes for array in (*arrays, *results.values()))
+    ready = stream.queue(name, work, nbytes)
+    for result in results.values():
+        result._ready = ready
+    return tuple(results.values())
+
+
+def _compute_together(
+    on: Device, nodes: Sequence[Node], inputs: Mapping[int, Any], results: Mapping[int, SimulatedArray]
+) -> None:
+    inside = _registers(on)
+    xp = Library(inside)
+    values = {n: _in_registers(value, inside) for n, value in inputs.items()}
+    for node in nodes:
+        assert node.op is not None
+        operands = [values[n] for n in node.inputs]
+        try:
+            with np.errstate(all="ignore"):  # a GPU warns of nothing
+                values[node.id] = node.op.kernel_for(on.name, operands)(xp, *operands, **node.attributes)
+        except Exception as error:
+            where = f"on {on.name} (simulated), in a fused kernel" + (f", {node.source}" if node.source else "")
+            raise _told_later(node.op, error, operands, dict(node.attributes), where) from error
+    for n, result in results.items():
+        result.keep(values[n])
+
+
+def _in_registers(value: Any, inside: Device) -> Any:
+    if not isinstance(value, SimulatedArray):
+        return value
+    assert isinstance(value._content, DeviceArray)
+    return DeviceArray(value._content._value, inside)
+
+
+@cache
+def _registers(on: Device) -> Device:
+    """A device of the same name whose memory is not counted: what a kernel keeps in registers."""
+    inside = Device(int(on.name.partition(":")[2]))
+    inside.memory_limit = 2**62
+    return inside
 
 
 ops.attach_operators(SimulatedArray)

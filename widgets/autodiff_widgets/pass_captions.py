@@ -55,3 +55,8 @@ def _group_formed(event: events.GroupFormed, name: Names) -> str:
         f"; {counted(inside, 'value')} between never {'leaves' if inside == 1 else 'leave'} the loop" if inside else ""
     )
     return f"Kernel {event.number} is {event.name}, {len(event.nodes)} ops in one loop: it {read}{kept}."
+
+
+@says(events.LoopChosen)
+def _loop_chosen(event: events.LoopChosen, name: Names) -> str:
+    return f"Kernel {event.number}, {event.name}, runs as {event.kind}: {event.why}."
