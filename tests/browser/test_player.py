@@ -8,8 +8,10 @@ from typing import Any
 
 import nbformat
 import pytest
+from autodiff_widgets.training_view import TrainingView
 from autodiff_widgets.view import View
 
+from autodiff_lab.events import StepTrained
 from tests.browser.jupyter import Lab, Record
 from tests.browser.reader import Player, kernel_says
 from tests.hand_written import scene
@@ -198,3 +200,12 @@ def test_a_request_that_leaves_the_machine_is_stopped_and_seen(page: Any, record
     assert record.outside == ["http://example.invalid/x.png"]
     record.outside.clear()
     record.errors.clear()
+
+
+@pytest.mark.parametrize("width", [800, 1000, 1200, 1500])
+def test_a_plot_is_whole_in_every_window(page: Any, tmp_path: Path, width: int) -> None:
+    runs = [StepTrained(name, step, 2.0 / step, 1.0) for name in ("healthy", "faulty") for step in (1, 2, 3)]
+    page.goto(TrainingView(runs).save_html(tmp_path / "page.html").as_uri())
+    page.set_viewport_size({"width": width, "height": 800})
+    hidden = "all => all.map(e => e.scrollWidth - e.clientWidth)"
+    assert page.locator(".autodiff-player .pane").evaluate_all(hidden) == [0, 0]

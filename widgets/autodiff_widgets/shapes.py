@@ -180,10 +180,11 @@ def mark(point: Point, number: int, css: str) -> str:
     return f'<path class="mark {css}" d="M{x} {y}{ways[number % len(ways)]}"/>'
 
 
-def page(width: float, height: float, parts: Iterable[str]) -> str:
-    """The SVG document of a pane at its natural size."""
+def page(width: float, height: float, parts: Iterable[str], css: str = "") -> str:
+    """The SVG document of a pane at its natural size; ``css="plot"`` lets it shrink to the room that there is."""
     size = f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(parts)}</svg>'
+    kind = f' class="{css}"' if css else ""
+    return f'<svg xmlns="http://www.w3.org/2000/svg"{kind} {size}>{"".join(parts)}</svg>'
 
 
 # -------------------------------------------------------------------------------------------------------------- pieces

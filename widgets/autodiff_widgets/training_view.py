@@ -18,7 +18,7 @@ from .subjects import described
 from .values import number_text
 from .view import View
 
-WIDTH, HEIGHT, LEFT, RIGHT = 440.0, 190.0, 64.0, 22.0  # px: of the area between the axes, and beside it
+WIDTH, HEIGHT, LEFT, RIGHT = 380.0, 190.0, 64.0, 22.0  # px: of the area between the axes, and beside it
 MARKED = 10  # every so many steps a curve bears its mark
 NAMES = Names(str)
 
@@ -140,7 +140,7 @@ def _pane(curves: Sequence[Curve], quantity: Quantity) -> Pane:
         for step, piece in _pieces(curve, quantity, plot):
             drawn[step] += piece
     parts += [_column(step, plot, piece) for step, piece in drawn.items()]
-    return Pane(shapes.page(LEFT + WIDTH + RIGHT, head + HEIGHT + 68, parts), quantity.name)
+    return Pane(shapes.page(LEFT + WIDTH + RIGHT, head + HEIGHT + 68, parts, "plot"), quantity.name)
 
 
 def _line_of(curve: Curve, quantity: Quantity, y: float) -> str:
