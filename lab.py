@@ -1,4 +1,4 @@
-"""The launcher: ``python3 lab.py`` opens JupyterLab on the first lesson, ``python3 lab.py test`` runs every check.
+"""The launcher: ``python3 lab.py`` opens JupyterLab, ``lab.py test`` runs every check, ``lab.py wheels`` packs for offline.
 
 Standard library only, because it runs before anything is installed. It keeps a virtual environment in ``.venv`` and
 writes into it what was installed, so that a second run starts at once and an interrupted one is never trusted.
@@ -86,8 +86,10 @@ def stamp_of(root: Path) -> str:
     return hashlib.sha256((root / "pyproject.toml").read_bytes() + str(root).encode()).hexdigest()
 
 
-def set_up(environment: Environment, extras: Sequence[str], run: Callable[..., None]) -> None:
-    """Make or complete the environment; return at once where it is ready."""
+def set_up(
+    environment: Environment, extras: Sequence[str], run: Callable[..., None], wheels: Path | None = None
+) -> None:
+    """Make or complete the environment, from a folder of wheels where one is given; return at once where it is ready."""
     stamp = stamp_of(ROOT)
     if environment.is_ready(extras, stamp):
         return
@@ -108,7 +110,9 @@ def set_up(environment: Environment, extras: Sequence[str], run: Callable[..., N
     environment.write(state="setting up", extras=wanted)
     say(f"Installing autodiff-lab[{','.join(wanted)}]. This happens once and takes one to five minutes …")
     target = f"{ROOT}[{','.join(wanted)}]"
-    run([str(environment.python), "-m", "pip", "install", "--disable-pip-version-check", "--editable", target])
+    source = ["--no-index", "--find-links", str(wheels)] if wheels else []
+    pip = [str(environment.python), "-m", "pip", "install", "--disable-pip-version-check"]
+    run([*pip, *source, "--editable", target])
     environment.write(state="ready", stamp=stamp, extras=wanted)
     say(f"Installed in {time.monotonic() - started:.0f} s.")
 
@@ -125,6 +129,71 @@ def extras_for(test: bool) -> list[str]:
     if not test:
         return ["lab", *gpu_extra()]
     return ["lab", "dev", *(["gpu"] if os.environ.get("CI") == "true" else gpu_extra())]
+
+
+# ------------------------------------------------------------------------------------------------ without a network
+
+
+@dataclass(frozen=True)
+class System:
+    """A kind of laptop: the tags of its wheels, and the packages that only such a system needs."""
+
+    tags: tuple[str, ...]
+    needs: tuple[str, ...]
+
+
+# pip decides which packages a system needs by looking at its own system and Python, also when it downloads for another one.
+SYSTEMS = {
+    "windows": System(("win_amd64",), ("colorama", "pywinpty", "overrides")),
+    "macos-arm": System(("macosx_14_0_arm64",), ("appnope", "pexpect", "overrides")),
+    "macos-intel": System(("macosx_14_0_x86_64",), ("appnope", "pexpect", "overrides")),
+    "linux": System(
+        ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"), ("pexpect", "overrides")
+    ),
+}
+FOR_AN_EDITABLE_INSTALL = "editables~=0.3"  # what hatchling asks for when it is run
+
+
+def requirements(root: Path, extras: Sequence[str]) -> list[str]:
+    """What pip has to find to install these extras, and to build the project itself."""
+    import tomllib  # here, since an older Python has to come to the line that refuses it
+
+    told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    project, optional = told["project"], told["project"]["optional-dependencies"]
+    building = [*told["build-system"]["requires"], FOR_AN_EDITABLE_INSTALL]
+    return [*building, *project["dependencies"], *(one for name in extras for one in optional[name])]
+
+
+def download_command(
+    python: Path, folder: Path, extras: Sequence[str], system: str | None, version: str | None
+) -> list[str]:
+    """Return the command that fills a folder with wheels: for this machine, or for a kind of laptop and its Python."""
+    pip = [
+        str(python),
+        *["-m", "pip", "download", "--disable-pip-version-check", "--only-binary=:all:", "--dest"],
+        str(folder),
+    ]
+    if system is None:
+        return [*pip, *requirements(ROOT, extras)]
+    chosen = SYSTEMS[system]
+    target = [part for tag in chosen.tags for part in ("--platform", tag)]
+    target += ["--implementation", "cp", "--python-version", version or "{}.{}".format(*sys.version_info)]
+    return [*pip, *target, *requirements(ROOT, ["lab"]), *chosen.needs]
+
+
+def filled(folder: Path) -> Path:
+    """Return the folder if it has wheels, by its full name."""
+    if not any(folder.glob("*.whl")):
+        raise Problem(
+            f"There are no wheels in {folder}. On a machine with a network, fill a folder with `python3 lab.py wheels`,\n"
+            "and give its name here: --wheels DIR"
+        )
+    return folder.resolve()
+
+
+def extras_in(folder: Path, extras: Sequence[str]) -> list[str]:
+    """Leave out the GPU's packages where the folder has none: the lab is complete without them."""
+    return [name for name in extras if name != "gpu" or any(folder.glob("cupy*.whl"))]
 
 
 def check_disk(folder: Path, extras: Iterable[str]) -> None:
@@ -169,6 +238,11 @@ REASONS = (
     (
         r"No space left on device|Errno 28|WinError 112",
         "The disk is full. Free some space and run the same command again.",
+    ),
+    (
+        r"No matching distribution found",
+        "A package is missing for this system and this Python. With --wheels, the folder must have been filled for both:\n"
+        "python3 lab.py wheels --for SYSTEM --python VERSION on a machine with a network. See notebooks/TEACHERS.md.",
     ),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
@@ -275,6 +349,18 @@ def check_port(port: int | None) -> None:
             )
 
 
+def packed(command: Sequence[str], folder: Path) -> int:
+    """Download the wheels, and say how to use them."""
+    say(f"Downloading wheels to {folder} …")
+    install(command)
+    megabytes = sum(path.stat().st_size for path in folder.glob("*.whl")) / 2**20
+    say(
+        f"{len(list(folder.glob('*.whl')))} wheels, {megabytes:.0f} MB. Give them away with this folder. On each machine:"
+    )
+    say(f"python3 lab.py --wheels {os.path.relpath(folder, ROOT)}")
+    return 0
+
+
 def become(command: Sequence[str]) -> int:
     """Turn into this program where the system can, so that every signal reaches it; else wait for it."""
     if os.name == "posix":
@@ -302,7 +388,8 @@ def check_python(version: tuple[int, ...], which: Callable[[str], str | None] = 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="lab.py", description="Open the lab, or check it.")
-    parser.add_argument("what", nargs="?", choices=("open", "test"), default="open", help="open (the default) or test")
+    jobs = ("open", "test", "wheels")
+    parser.add_argument("what", nargs="?", choices=jobs, default="open", help="open (the default), test or wheels")
     parser.add_argument("--port", type=int, help="where JupyterLab listens; the default is the first free from 8888 on")
     parser.add_argument("--no-browser", action="store_true", help="start JupyterLab and print its address")
     parser.add_argument(
@@ -310,6 +397,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--fast", action="store_true", help="test: only the checks that take seconds")
     parser.add_argument("--here", action="store_true", help="use the Python that runs this script, not .venv")
+    parser.add_argument(
+        "--wheels",
+        type=Path,
+        metavar="DIR",
+        help="open: install from the wheels in DIR, without a network. wheels: put them there, not in build/wheels",
+    )
+    parser.add_argument("--for", dest="system", choices=SYSTEMS, help="wheels: for another kind of machine")
+    parser.add_argument(
+        "--python", metavar="VERSION", help="wheels --for: its Python, as 3.12; the default is this one's"
+    )
     return parser.parse_args(arguments)
 
 
@@ -318,10 +415,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(arguments)
     environment = Environment(ROOT / ".venv")
     python = Path(sys.executable) if chosen.here else environment.python
-    test = chosen.what == "test"
+    test, pack = chosen.what == "test", chosen.what == "wheels"
+    extras = extras_for(test)
     try:
         check_python(sys.version_info[:2])
-        if test:
+        if pack:
+            folder = (chosen.wheels or ROOT / "build" / "wheels").resolve()
+            command = download_command(python, folder, extras, chosen.system, chosen.python)
+        elif test:
             command = [str(python), str(ROOT / "tests" / "every_check.py"), *(["--fast"] if chosen.fast else [])]
         else:
             check_port(chosen.port)
@@ -330,8 +431,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if chosen.copy:
                 lessons = copied(lessons, chosen.copy)
             command = server_command(python, lessons, chosen.port, not chosen.no_browser, superuser)
+        wheels = filled(chosen.wheels) if chosen.wheels and not pack else None
         if not chosen.here:
-            set_up(environment, extras_for(test), install)
+            set_up(environment, extras_in(wheels, extras) if wheels else extras, install, wheels)
+        if pack:
+            return packed(command, folder)
         if not test:
             say(f"Your answers are saved in {lessons}.")
             say("Starting JupyterLab. Stop it with Ctrl-C in this window.")
