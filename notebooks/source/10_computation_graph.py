@@ -1,4 +1,7 @@
-"""Lesson 10, a program is a graph: recording, sharing, topological order, gradients, and the engine on one screen."""
+"""Lesson 10, a program is a graph: recording, sharing, topological order, gradients, and the engine on one screen.
+
+After: 00_lecture.
+"""
 
 # %% [markdown]
 # # A program is a graph
@@ -17,6 +20,26 @@
 #
 # The lesson takes 60 to 90 minutes. It has one rhythm: **predict**, run, look, check. Make every prediction before
 # you run the cell, on paper if you can. A wrong guess that you notice teaches more than a right one.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Recording a program | 8 |
+# | 2 A graph is not a tree | 20 |
+# | 3 An order to run it in | 10 |
+# | 4 Your turn | 15 |
+# | 5 Gradients flow along the order, backwards | 8 |
+# | 6 An engine on one screen | 8 |
+# | 7 Where it breaks | 12 |
+# | 8 Why the order matters | 7 |
+#
+# **What must come across:** Values are nodes, uses are edges, and a graph is not a tree. An order is right by its property,
+# not because it equals one list.
+#
+# **If time is short, leave for home:** sections 6 and 7 can be read at home; keep section 8, which is the reason for all of
+# it.
 
 # %%
 import autodiff_lab as ad
@@ -69,6 +92,14 @@ print(graph(2.0, 0.5), graph(3.0, -1.0))
 # %%
 aw.GraphView(ad.record(lambda x: x * x, 3.0))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *How many nodes and how many edges has x * x?*
+#
+# **Expected:** two nodes, the input and the product, and two edges that start at the same node. Usual wrong answers: three
+# nodes (a tree), or one edge (a set of neighbours).
+#
+# **If nobody comes to it:** ask how many times x is *used*.
+
 # %% [markdown]
 # One input, one product, **two** edges: both arrows start at the same node. Remember this little graph. Many faults in
 # home-made engines show on it first.
@@ -107,6 +138,12 @@ copies = 1
 for node in graph:
     copies = 1 if node.kind == "input" else 1 + 2 * copies
 print(len(graph), "nodes in the graph,", f"{copies:,}", "if it were a tree")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *A value is doubled twenty times. How many nodes has the graph, and how many would a tree
+# have?*
+#
+# **Expected:** 21, against 2,097,151: each use would be a copy of all that is below it.
 
 # %% [markdown]
 # 21 against two million. Real networks share values everywhere: each weight, each skip connection, each normalised
@@ -183,6 +220,12 @@ one, other = ad.depth_first_order(graph), ad.kahn_order(graph)
 for order in (one, other, one[::-1]):
     print(order, ad.is_topological_order(graph, order))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Depth-first search and counting give two different lists. Which of them is right?*
+#
+# **Expected:** both. Each node stands after all of its inputs in both of them; nothing else is asked. So a test must check
+# the property and not compare with a stored list.
+
 # %% [markdown]
 # They do not agree, and both are right: what counts is the property. Schedulers live from this freedom, since they may
 # choose what runs next. The third list is the first one reversed, and it is wrong everywhere.
@@ -231,6 +274,11 @@ print(loss)
 
 # %%
 aw.GradientFlowView(loss)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *How many contributions receive h and t? When may the rule of h run?*
+#
+# **Expected:** two each. The rule of h runs when *both* have come, that is after those of `tanh` and of `exp`.
 
 # %% [markdown]
 # `t` received two, both from `u`, since `t * t` has two edges. `h` received two as well, one from `tanh` and one from
@@ -485,6 +533,12 @@ def skipping(x):
 right = micro.topological_order
 for program in (chain, skipping):
     print(program.__name__, gradient(program, right), gradient(program, breadth_first))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Four gradients, two programs and two orders: which is wrong, and where does it get lost?*
+#
+# **Expected:** only the one of the program with the skip connection, in breadth-first order. The rule of h runs before the
+# contribution over `tanh` and `exp` has arrived; what comes later is lost, and nothing raises.
 
 # %% [markdown]
 # On the chain both agree. With the skip connection the false order runs the rule of `h` before all contributions to

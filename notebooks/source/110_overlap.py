@@ -1,4 +1,8 @@
-"""Lesson 110, overlap: forward and backward planned together, on two workers, on streams and in a pipeline, and its price."""
+"""Lesson 110, overlap: forward and backward planned together, on two workers, on streams and in a pipeline, and its price.
+
+After: 30_reverse_mode, 90_resources.
+Machine: section 4 measures for up to 40 seconds; where the machine is too busy it simulates and says so.
+"""
 
 # %% [markdown]
 # # Forward and backward at the same time?
@@ -16,6 +20,25 @@
 # * compute the bubble (气泡) of a pipeline (流水线) of micro-batches (微批次).
 #
 # The lesson takes 60 to 90 minutes. You need lesson 80: ready queue, policy, critical path. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Three tasks for each layer | 8 |
+# | 2 When may backward begin? | 12 |
+# | 3 One plan for all micro-batches | 8 |
+# | 4 Is it true of a real Transformer? | 10 |
+# | 5 Who has to wait, and for what reason | 14 |
+# | 6 Two streams | 14 |
+# | 7 The price is memory | 6 |
+# | 8 A pipeline | 14 |
+#
+# **What must come across:** dW fills gaps, since nobody waits for it. A gain is a gain over a baseline. Overlap changes
+# when something runs, never what it waits for.
+#
+# **If time is short, leave for home:** section 8 after the table, and two_streams as homework.
 
 # %%
 import os
@@ -39,6 +62,12 @@ SMALL = "AUTODIFF_LAB_SMALL" in os.environ  # smaller sizes and less patience, f
 small = schedule.training_step(2)
 for task in small:
     print(f"{task.name:6} waits for", ", ".join(small.name(other) for other in small.predecessors[task.id]) or "nobody")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Who waits for a dW?*
+#
+# **Expected:** nobody (but the update, in section 5). F and dX are chains, so of these only one runs at a time within a
+# micro-batch; a dW can fill any gap.
 
 # %% [markdown]
 # Nobody here waits for a dW. F is a chain, and so is dX: of these only one can run at a time. Every dW can fill a gap, whenever
@@ -75,6 +104,13 @@ step = schedule.training_step(3, micro_batches=4)
 looped, joint = (schedule.simulate(step, 2, policy) for policy in ("loop", "critical_path"))
 aw.TimelineView(looped, joint)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *Three layers, four micro-batches, two workers: how long does the loop take, and what is
+# the least at all?*
+#
+# **Expected:** the loop 24: for each layer and micro-batch 1 for F alone, then 1 for dX with dW beside it. There are 36
+# tasks, so two workers need at least 18: a third faster, at best.
+
 # %% [markdown]
 # In the upper timeline the second worker has nothing to do in a forward pass: forward is a chain. In the lower one another
 # micro-batch goes backward just then. In round numbers, for each layer and micro-batch: the loop takes 1 for F, which is alone,
@@ -87,6 +123,12 @@ for micro_batches in (1, 2, 4, 8):
     some = schedule.training_step(3, micro_batches=micro_batches)
     gain = schedule.simulate(some, 2, "critical_path").speedup_over(schedule.simulate(some, 2, "loop")) - 1
     print(f"{micro_batches} micro-batches: {gain:4.0%}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *How large is the gain with one micro-batch?*
+#
+# **Expected:** none: there is no other forward pass to overlap with. The graph has to have something to do; no policy can
+# make it up.
 
 # %% [markdown]
 # One micro-batch gains nothing: there is no other forward pass to overlap with. It is not the policy that is clever, it is the
@@ -143,6 +185,12 @@ print((0.1 + 0.2) + 0.3 == 0.1 + (0.2 + 0.3))
 updated = schedule.training_step(1, micro_batches=2, update=1.0)
 for one in updated.dependencies():
     print(f"{updated.name(one.target):8} waits for {updated.name(one.source):6} {one.reason:17} of {one.value}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The update writes the weights. Whom must it wait for, beside the gradients?*
+#
+# **Expected:** for everybody who still *reads* the weights: F and dX. Write after read is the kind that people forget, and
+# the result is right on most days.
 
 # %% [markdown]
 # There are three kinds. *Read after write* is what everybody thinks of. *Write after read*: an update must not overwrite the
@@ -205,6 +253,13 @@ def pipelined(stages, micro_batches, policy="backward_first", splits=False):
 
 
 aw.TimelineView(pipelined(4, 4))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Where is the bubble of the first stage, and where that of the last? What makes it
+# smaller?*
+#
+# **Expected:** the first waits in the middle, until the first gradient comes back; the last at the beginning and at the
+# end. More micro-batches make the bubble smaller, more stages larger: (p − 1) / (m + p − 1).
 
 # %% [markdown]
 # Filling at the beginning, draining at the end. **Predict:** how does the bubble change with more micro-batches? With more

@@ -1,4 +1,7 @@
-"""Lesson 120, the bug clinic: three stories run again, and the first six patients, whose gradients are wrong."""
+"""Lesson 120, the bug clinic: three stories run again, and the first six patients, whose gradients are wrong.
+
+After: 50_gradient_check.
+"""
 
 # %% [markdown]
 # # It trains. Is it right?
@@ -14,6 +17,22 @@
 #
 # The stories and two patients take 60 to 90 minutes. The other four patients are for home, or for the other groups of a
 # class. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Story A: the lost sign | 16 |
+# | 2 Story B: the wrong order | 10 |
+# | 3 Story C: the missing factor | 14 |
+# | 4 First the test, then the repair | 45 |
+#
+# **What must come across:** Do not ask the loss: ask each rule, each sum, the order. First the smallest failing test, then
+# the repair.
+#
+# **If time is short, leave for home:** four of the six patients: give each group two of them, and let the groups tell each
+# other.
 
 # %%
 import autodiff_lab as ad
@@ -49,6 +68,13 @@ print(wrong, ad.grad(ops.tanh)(0.5))
 for setting, op in (("mlp", "cross_entropy"), ("mlp", "tanh"), ("residual", "tanh")):
     compared = training.compare(training.SETTINGS[setting](), faults.lost_sign(op))
     print(compared)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *One lost sign, three places. Who diverges, who learns nothing, who learns less?*
+#
+# **Expected:** in the loss it diverges. In the middle of the perceptron the last layer goes downhill and the first uphill,
+# and they work against each other. In the residual network the skip connection carries a right gradient around the bug: it
+# learns, and this is the dangerous one.
 
 # %% [markdown]
 # The same bug, three diseases. In the loss, everybody runs uphill at once, and somebody will notice. In the middle, the last
@@ -131,6 +157,12 @@ aw.TrainingView(compared)
 with faults.breadth_first_order():
     print(ad.find_faulty_op(small_loss, point))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Every rule is right, and the gradient is wrong. What can the report blame?*
+#
+# **Expected:** the node that ran its rule before all contributions had come, and the contribution that came too late: the
+# order, not an op.
+
 # %% [markdown]
 # The node that did not wait, and the contribution that came too late. Compare it with a second bug of the sweep, which gives
 # wrong numbers in the same places: contributions are stored, not added.
@@ -155,6 +187,13 @@ with faults.last_path_wins():
 # %%
 for lost in (1 / 2, 10.0):
     print(training.compare(training.mlp_on_digits(), faults.missing_factor("tanh", factor=lost)))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *A rule gives twice the gradient, or a tenth. When is training measurably worse? Could it
+# be better?*
+#
+# **Expected:** twice does no measurable harm; it may even help, since a factor is another learning rate for the layers
+# below. So the loss cannot tell, and it is a bug all the same.
 
 # %% [markdown]
 # To say it honestly: twice the gradient does no measurable harm here. A factor is another learning rate (学习率) for the
@@ -184,6 +223,12 @@ parts = [(np.array([1.0, 2.0]),), (np.array([3.0, 4.0]),)]
 for fault in (faults.missing_factor("square", factor=0.5), faults.all_reduce_sums()):
     with fault:
         print(fault.name, data_parallel(replica_loss, np.array(2.0), parts).reduced)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *A lost factor ½ and an all-reduce that forgets to divide: can the result tell them apart?*
+#
+# **Expected:** no, it is the same number. Cut the way in two and look at the middle: a rule is wrong in each replica,
+# before anything is exchanged.
 
 # %% [markdown]
 # The same number, so the number cannot tell. But a rule is wrong in *each* replica, before anything is exchanged; and what
@@ -223,6 +268,12 @@ def catches_square_vjp(square_vjp):
 
 
 print(catches_square_vjp(square_vjp), catches_square_vjp(lambda g, x: 2 * g * x))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Why the test before the repair, and why the smallest one?*
+#
+# **Expected:** you have seen it fail, so you know that it can; with three numbers you do the arithmetic in your head, so it
+# shows the line; and it stays, so the bug cannot come back. It must also *pass* on everything that is right.
 
 # %% [markdown]
 # `sick(name)` gives a patient's function to try, `healthy(name)` one without the bug. Both refuse inputs that are larger than

@@ -1,4 +1,7 @@
-"""Lesson 121, silent bugs: what is wrong where every gradient is right, and the other six patients of the clinic."""
+"""Lesson 121, silent bugs: what is wrong where every gradient is right, and the other six patients of the clinic.
+
+After: 60_registering_an_op, 120_bug_clinic.
+"""
 
 # %% [markdown]
 # # Every gradient is right. What can still be wrong?
@@ -14,6 +17,22 @@
 #
 # The first part and two patients take 60 to 90 minutes. The other patients are for home, or for the other groups of a class.
 # **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 What does the loss show? | 10 |
+# | 2 Right by luck: a shared array | 8 |
+# | 3 A derivative that nobody took yet | 8 |
+# | 4 Promises that training never reads | 12 |
+# | 5 The other six patients | 45 |
+#
+# **What must come across:** Right gradients are not right training. Shapes, dtypes and kernels are promises that training
+# never reads.
+#
+# **If time is short, leave for home:** four of the six patients, as in lesson 120.
 
 # %%
 import autodiff_lab as ad
@@ -50,6 +69,11 @@ for name, setting in suspects.items():
     run = runs[name] = training.compare(training.SETTINGS[setting](), fault.on(*fault.measured[0].arguments))
     print(f"{name:20} {run.outcome:16} loss {run.faulty.final_loss:.6f}, healthy {run.healthy.final_loss:.6f}")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *Five bugs. Which of them does the loss show?*
+#
+# **Expected:** one, the stale gradients. Let everybody write five guesses down first; hardly anybody has five right.
+
 # %% [markdown]
 # One of five shows. Look at it: each step goes along the sum of *all* gradients so far.
 #
@@ -67,6 +91,12 @@ w = ad.tensor([1.0, 2.0], requires_grad=True)
 for _ in range(2):
     (w * w).sum().backward()
     print(w.grad)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *gradcheck finds nothing wrong with stale gradients. Why?*
+#
+# **Expected:** each gradient is right when it is computed; the bug lies between two steps. Take the same step twice, and
+# compare.
 
 # %% [markdown]
 # `.grad` adds up, on purpose: so gradients of two losses can be joined. Whoever trains has to call `zero_grad` first.
@@ -125,6 +155,11 @@ print(ad.grad(hasty_square)(3.0), ad.grad(ad.grad(hasty_square))(3.0))
 print("first order right:", ad.gradcheck(hasty_square, np.array([3.0])).ok)
 print("second order right:", ad.gradcheck(hasty_square, np.array([3.0]), order=2).ok)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *What is the second derivative of x² at 3, and what comes out here?*
+#
+# **Expected:** 2, and here 0: detach() hides how the rule depends on x. Who takes first derivatives only never meets it.
+
 # %% [markdown]
 # The rule gives the right numbers, and hides how they depend on `x`. Who takes only first derivatives never meets the bug.
 
@@ -148,6 +183,13 @@ with faults.wrong_shape_rule("tanh"):
     graph = ad.record(twice_tanh, x)
     print("recorded:", graph.nodes[1].shape)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The shape rule loses the size of the first axis. Which of the two lines is wrong, and who
+# reads it?*
+#
+# **Expected:** the recorded one. Memory plans and fusion read it; a call on arrays does not. So training stays right, and
+# nobody knows why it is slow.
+
 # %% [markdown]
 # The picture of the graph shows what was promised:
 
@@ -167,6 +209,13 @@ for fault in (faults.wrong_shape_rule("tanh"), faults.wrong_dtype_rule("tanh"), 
         print(fault.name)
         for test in ad.opcheck(ad.registry["tanh"]).failed:
             print(f"    {test.name}: {test.reason}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Which test finds the kernel that computes in half precision, and why did training not
+# mind?*
+#
+# **Expected:** the one that compares every kernel with a reference. Half precision is enough to find the way downhill here,
+# so training did not mind.
 
 # %% [markdown]
 # Each promise has a test of its own: the rules are compared with what the kernel gives, the kernel of a device with a

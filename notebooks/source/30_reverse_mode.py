@@ -1,4 +1,7 @@
-"""Lesson 30, reverse mode: order and accumulation, the freedom of the order, and what both modes cost."""
+"""Lesson 30, reverse mode: order and accumulation, the freedom of the order, and what both modes cost.
+
+After: 20_forward_mode.
+"""
 
 # %% [markdown]
 # # From the output back to all inputs
@@ -15,6 +18,24 @@
 # * predict which mode is cheaper for n inputs and m outputs, and what reverse mode pays in memory.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 The same derivatives, from the other end | 6 |
+# | 2 Contributions | 8 |
+# | 3 Three ways to get it wrong | 24 |
+# | 4 The order is not unique | 16 |
+# | 5 Which mode is cheaper? | 12 |
+# | 6 Why deep learning goes backwards | 8 |
+# | 7 The price: memory | 10 |
+#
+# **What must come across:** Order and accumulation are the two halves of a backward sweep. The order is free as long as a
+# node waits for all its consumers. Reverse mode wins because a loss is one output, and pays in memory.
+#
+# **If time is short, leave for home:** the picture drawn by hand in section 5, and exercise count_orders.
 
 # %%
 import time
@@ -55,6 +76,13 @@ for direction in np.eye(3):
 # %%
 value, pull = ad.vjp(neuron, *point)
 print(value, pull(1.0))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *Forward mode took three passes for the neuron. How many sweeps does reverse mode take, and
+# what does it ask?*
+#
+# **Expected:** one. It asks how much the *output* moves for each unit that a value moves, and that number belongs to every
+# value at once.
 
 # %% [markdown]
 # The same three numbers, from **one** sweep. (VJP means vector-Jacobian product: a row of the Jacobian, where forward mode
@@ -99,6 +127,13 @@ print(loss)
 
 # %%
 aw.GradientFlowView(loss)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *In what order are the nodes visited, and may the rule of h run when the first contribution
+# has come?*
+#
+# **Expected:** loss, u, t, h, then x and w. No: h receives one directly and one over t and u. A rule that runs too early
+# sends on only a part.
 
 # %% [markdown]
 # Two things make a backward sweep: the **order**, in which a node comes after all its consumers; and the **accumulation**
@@ -156,6 +191,13 @@ def walk(graph, node, calls=0):
 for times in (1, 2, 3, 12):
     print(times, "additions:", walk(doubling(times), f"y{times}"), "calls of a rule")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *There are 12 additions y = y + y. How often does a rule run if each contribution is sent
+# on at once?*
+#
+# **Expected:** 4095 times, 2 to the power of 12 less one: once for every *path*. Waiting until all have arrived makes it
+# 12.
+
 # %% [markdown]
 # 2 to the power of 12, less one. With 20 additions it is a million, with 50 it would take years. And the walk calls
 # itself, so a chain of 5,000 operations ends with a RecursionError. The lab waits until all contributions have arrived,
@@ -193,6 +235,13 @@ def sweep(graph, order):
 # %%
 print("breadth-first:", sweep(skip, ["loss", "u", "h", "t", "x"]))
 print("right:        ", sweep(skip, ["loss", "u", "t", "h", "x"]))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Breadth-first, h is visited right after loss. What has arrived at h by then, and which
+# gradient ends up wrong?*
+#
+# **Expected:** only the contribution over the skip connection. h itself ends right, since the other one still arrives; x
+# gets 4 in place of 5, since h had sent already.
 
 # %% [markdown]
 # Look at `x`: 4 in place of 5. At the end `h` has the right gradient, but it had sent its own contribution before the
@@ -295,6 +344,13 @@ for n in sizes:
     costs = [ad.jacobian_cost(*mixing(n, m)) for m in sizes]
     row = [f"{one.forward_rule_calls} / {one.reverse_rule_calls}" for one in costs]
     print(f"n = {n:<6}" + "".join(f"{text:>12}" for text in row))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Which mode is cheaper for 64 inputs and 1 output? For 1 input and 64 outputs? Where do
+# they cross?*
+#
+# **Expected:** reverse; forward; by count where the number of inputs equals that of the outputs. By the clock they cross
+# somewhere near it.
 
 # %% [markdown]
 # On the diagonal they are equal, below it reverse mode wins, above it forward mode. The rule calls are *counted*, so

@@ -1,4 +1,7 @@
-"""Lesson 40, gradient rules: what each operation on arrays owes the gradient that arrives, and how to test it."""
+"""Lesson 40, gradient rules: what each operation on arrays owes the gradient that arrives, and how to test it.
+
+After: 30_reverse_mode.
+"""
 
 # %% [markdown]
 # # Gradient rules for arrays
@@ -14,6 +17,25 @@
 # * name the usual mistakes, most of which raise no error.
 #
 # The lesson takes 60 to 90 minutes. As always: **predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Upstream times local | 6 |
+# | 2 What happened to the Jacobian? | 6 |
+# | 3 One law tests every rule | 16 |
+# | 4 Broadcasting copies, so its gradient sums | 18 |
+# | 5 Sums copy | 10 |
+# | 6 Matrix products | 12 |
+# | 7 Moving numbers: transpose is not reshape | 10 |
+# | 8 A whole layer | 8 |
+#
+# **What must come across:** Upstream times local; what was copied forward is summed backward, and the other way round. Test
+# with random numbers and with sizes that differ.
+#
+# **If time is short, leave for home:** transpose_vjp, and section 8.
 
 # %%
 import inspect
@@ -118,6 +140,11 @@ for name, g in (("random", rng.normal(size=3)), ("all ones", np.ones(3))):
     right = np.sum(forgetful_tanh_vjp(g, x) * u)
     print(f"{name:9} {left:9.5f} {right:9.5f}", "agree" if np.isclose(left, right) else "DIFFER")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The rule forgets the upstream gradient. Does a g of ones find it? Does a random one?*
+#
+# **Expected:** only the random one. Times one is the same as not multiplied, and `loss = y.sum()` is exactly that test.
+
 # %% [markdown]
 # A `g` of ones cannot tell "multiplied by g" from "not multiplied by g". Yet `loss = y.sum()` is exactly that test, and
 # it is the one that most people write. Every check in this lesson uses random numbers, arrays of different sizes, and
@@ -149,6 +176,13 @@ def with_bias(rows, bias):
 
 aw.GradientFlowView(with_bias, rows, bias, cotangent=upstream)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *The upstream gradient has six numbers and the bias three. Which three does its gradient
+# have?*
+#
+# **Expected:** 11, 22, 33: each bias was used in both rows, and contributions are added. Usual wrong answers: the six
+# numbers as they are, or the mean of the rows.
+
 # %% [markdown]
 # Each number of the bias was used twice. You know what happens to a value that is used twice: its contributions are
 # **added**. Broadcasting is nothing but using a value many times.
@@ -177,6 +211,13 @@ try:
     b - rng.normal(size=5)
 except ValueError as problem:
     print("five other targets:", problem)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The gradient of b is not summed. Is the loss above the best that one number can reach, or
+# below?*
+#
+# **Expected:** below: b has quietly become four numbers and has learned the four targets by heart. A bug can *lower* the
+# loss.
 
 # %% [markdown]
 # Better than possible! The model has learned its four targets by heart. A mistake in a gradient can *lower* the
@@ -233,6 +274,12 @@ for shape in ((3, 4), (3, 3)):
     except ValueError as error:
         print(shape, error)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Which of the two lines fails, and which one is wrong?*
+#
+# **Expected:** the one of shape (3, 4) fails. The square one runs and is wrong: NumPy takes the missing axis for the first.
+# So never choose two equal sizes for a test.
+
 # %% [markdown]
 # Row 0 should be all ones, since the first sum has the gradient 1. On the square matrix NumPy took the missing axis for
 # the first one, and the numbers stand in columns instead of rows: the gradient is wrong, and nothing is raised. Remember
@@ -271,6 +318,12 @@ u = rng.normal(size=(3, 3))
 _value, pushed = ad.jvp(lambda x: x @ square_y, (square_x,), (u,))
 for name, guess in {"g @ y": g @ square_y, "y.T @ g": square_y.T @ g, "x @ g": square_x @ g}.items():
     print(f"{name:8} has the right shape; law holds: {np.isclose(np.sum(g * pushed), np.sum(guess * u))}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Three guesses for the rule of a square matrix product have the right shape. Which is
+# right?*
+#
+# **Expected:** none of the three. A shape is a hint and never a proof; with three different sizes only one product fits.
 
 # %% [markdown]
 # Three guesses with the right shape, and none is right. A shape is a hint, never a proof.

@@ -1,4 +1,7 @@
-"""Lesson 50, gradient checks: how to know that a gradient is right, what a check cannot see, and second derivatives."""
+"""Lesson 50, gradient checks: how to know that a gradient is right, what a check cannot see, and second derivatives.
+
+After: 40_gradient_rules.
+"""
 
 # %% [markdown]
 # # How do you know that a gradient is right?
@@ -14,6 +17,23 @@
 # * differentiate twice, and multiply by the Hessian (海森矩阵) without building it.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 The lost minus sign | 8 |
+# | 2 Differences, and how good they are | 18 |
+# | 3 All ones is no test | 36 |
+# | 4 Reading a report | 5 |
+# | 5 "Passed" does not mean "right" | 8 |
+# | 6 Differentiating twice | 14 |
+#
+# **What must come across:** A falling loss proves nothing. Differences have a best step. A check speaks about the points,
+# the upstream gradients and the order that it looked at.
+#
+# **If time is short, leave for home:** section 6; or give gradient_is_right as homework, since it is long.
 
 # %%
 import time
@@ -75,6 +95,12 @@ for decay in (0.2, 0.002):
     print(f"decay {decay}:  right {train(ad.grad(loss), decay)}")
     print(f"{'':13} wrong {train(by_hand, decay)}")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The sign of the weight decay is lost. In which of the two settings will the team notice?*
+#
+# **Expected:** with 0.2 the loss explodes. With 0.002 it falls as it should, even a little faster, since the weights grow.
+# Nobody will look.
+
 # %% [markdown]
 # With 0.2 the loss explodes, and somebody will look for the reason. With 0.002 training *works*: the loss falls as
 # it should, even a little faster, because the weights grow instead of shrinking. Nobody will look for anything.
@@ -122,6 +148,12 @@ steps = 10.0 ** -np.arange(1, 16)
 errors = {rule.__name__: [abs(rule(np.exp, 1.0, h) - np.e) / np.e for h in steps] for rule in (one_sided, central)}
 plot = error_plot(steps, errors)
 print(plot)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *exp at x = 1: which step gives the smallest error, 1e-1, 1e-5, 1e-10 or 1e-15?*
+#
+# **Expected:** 1e-5 for central differences (about ten digits). To the right the function bends; to the left the rounding
+# errors, about 1e-16, are divided by the step. "The smaller the better" is the usual belief.
 
 # %% [markdown]
 # The same numbers as a plot. Both axes count powers of ten.
@@ -182,6 +214,12 @@ for name, (f, rule) in wrong_rules.items():
         claimed = np.sum(rule(g, x) * u)
         verdict = "passes" if abs(measured - claimed) < 1e-6 else "FOUND"
         print(f"{name:24} g {kind:7} {verdict}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Three wrong rules. Which of them does a g of ones find?*
+#
+# **Expected:** none. Times g looks like not times g, all orders look alike, and centred numbers add up to zero, which hides
+# every factor.
 
 # %% [markdown]
 # Ones find none of them. A `g` of ones cannot tell "times g" from "not times g"; it looks the same in every order; and
@@ -250,6 +288,11 @@ def absolute_gradient(x):
 for point in (np.array([0.5, 2.0]), np.array([0.5, -2.0])):
     print(point, ad.gradcheck(absolute, point, grad=absolute_gradient).ok)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *The gradient of |x| is given as 1 everywhere. At which inputs does a check find that?*
+#
+# **Expected:** only where some x is negative. A check speaks about the points that it looked at.
+
 # %% [markdown]
 # A check speaks about the points that it looked at. Choose inputs of both signs, large and small, equal and
 # different ones, and the shapes that you really use.
@@ -279,6 +322,12 @@ def hasty_cube_vjp(g, x):
 x = np.array([0.5, 2.0])
 print(ad.gradcheck(hasty_cube, x))
 print(ad.gradcheck(hasty_cube, x, order=2))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *The rule calls detach(). Does it pass? Which derivative does it get wrong all the same?*
+#
+# **Expected:** the first derivative passes in every digit; the second comes out as 0, since the graph does not know how the
+# numbers depend on x.
 
 # %% [markdown]
 # The first derivative is right in every digit, and the second is zero. The rule gives the right *numbers*; it does

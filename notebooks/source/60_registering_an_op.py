@@ -1,4 +1,8 @@
-"""Lesson 60, registering an op: what a framework has to know about an operation, who reads it, and what a wrong part costs."""
+"""Lesson 60, registering an op: what a framework has to know about an operation, who reads it, and what a wrong part costs.
+
+After: 40_gradient_rules.
+Machine: one cell compiles C++ where there is a compiler, and says so where there is none.
+"""
 
 # %% [markdown]
 # # Registering an op: the framework learns your computation
@@ -13,6 +17,26 @@
 # * test an op of your own before anybody trains with it.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Why not compose it? | 4 |
+# | 2 A kernel is not enough | 12 |
+# | 3 Who asks? | 10 |
+# | 4 The shape rule never sees data | 12 |
+# | 5 The dtype rule, and a second spelling | 12 |
+# | 6 Kernels: which one runs? | 14 |
+# | 7 The missing factor | 12 |
+# | 8 The binding is written by the framework | 9 |
+# | 9 All of it on one card | 3 |
+#
+# **What must come across:** An op is more than a kernel. Each part has readers, and a wrong part hurts whoever reads it,
+# not whoever wrote it.
+#
+# **If time is short, leave for home:** binding_text, and the kernel in C++.
 
 # %%
 import inspect
@@ -65,6 +89,12 @@ def bump(xp, x, *, width=1.0):
 
 
 ad.registry["bump"]
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *The kernel is there. Can the op be called?*
+#
+# **Expected:** no. It lacks a shape rule, and the lab refuses an op that it knows by half: else the first one who records a
+# graph would find out.
 
 # %% [markdown]
 # **Predict:** can it be called? Why, or why not: the kernel is there, after all.
@@ -180,6 +210,12 @@ for name, act in {
     act()
     print(f"{name}: {', '.join(seen)}")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *Which parts does a call read, which recording, which backward?*
+#
+# **Expected:** a call reads the kernel; recording the shape rule and the dtype rule, and no kernel; value and gradient read
+# the kernel, then the gradient rule. Usual wrong answer: recording runs the kernel once to see the shape.
+
 # %% [markdown]
 # ## 4 The shape rule never sees data
 #
@@ -216,6 +252,12 @@ def row_sums_shape(x):
 rows = np.ones((4, 3))
 print("runs:    ", row_sums(rows).shape)
 print("recorded:", ad.record(row_sums, rows).nodes[-1].shape)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *A shape rule loses a dimension. Which number becomes wrong?*
+#
+# **Expected:** none. Each *plan* becomes wrong: memory, fusion, what has to be moved. That is why such a bug costs speed
+# and not correctness, and lives long.
 
 # %% [markdown]
 # No error, and from here on every plan is made for an array that never comes. The lecture tells of a team where exactly this
@@ -264,6 +306,12 @@ except ad.OpError as error:
 for first, second in (("float32", "float64"), ("int32", "int32"), ("float32", "int64"), ("bool", "float16")):
     result = (np.ones(1, first) + np.ones(1, second)) / 2
     print(f"{first:8} and {second:8} give {result.dtype}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Which dtypes have these four averages?*
+#
+# **Expected:** float64 for the first three, and float16 for bool with float16: none has the dtype of its first input. int32
+# with int32 surprises most: a quotient of whole numbers is no whole number.
 
 # %% [markdown]
 # Not one of them has the dtype of its first input.
@@ -316,6 +364,12 @@ for alpha in (1.0, 7.0, 7.0):
     told = ad.dispatch_told(ops.MyCustomOp, [np.float32([1.0])], {"alpha": alpha})
     made = told[-1]
     print(f"alpha {alpha}: {made.creator} {'was asked before' if made.cached else 'is asked'}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minutes).** *The op is called three times, twice with the same attribute. How often is the kernel
+# creator asked?*
+#
+# **Expected:** twice: a kernel is kept for each key of device, dtypes and attributes.
 
 # %% [markdown]
 # **Exercise: a kernel** that serves every library, every shape, both float dtypes and large numbers.

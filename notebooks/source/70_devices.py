@@ -1,4 +1,8 @@
-"""Lesson 70, devices: one op on two devices, which kernel runs, when numbers travel, and what the host waits for."""
+"""Lesson 70, devices: one op on two devices, which kernel runs, when numbers travel, and what the host waits for.
+
+After: 60_registering_an_op.
+Machine: a GPU is used if there is one; without it the simulated device stands in, and says so.
+"""
 
 # %% [markdown]
 # # One op, two devices
@@ -15,6 +19,24 @@
 # * find hidden copies and hidden waits, and know what to do when memory is full.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Where numbers lie | 8 |
+# | 2 Moving is an op | 8 |
+# | 3 Which kernel runs? | 14 |
+# | 4 A second kernel | 18 |
+# | 5 The host does not wait | 14 |
+# | 6 Hidden copies | 14 |
+# | 7 When memory is full | 10 |
+#
+# **What must come across:** An op runs where its operands lie; a copy is an op; the host queues and goes on. Everything is
+# shown on a simulated device, so a GPU is not needed.
+#
+# **If time is short, leave for home:** section 7, and exercise 6 at the end.
 
 # %%
 import autodiff_lab as ad
@@ -56,6 +78,12 @@ here = ad.tensor([1.0, 2.0, 3.0])
 there = here.to(gpu)
 for text in ("ops.tanh(here)", "ops.tanh(there)", "there * 2.0", "there + here", "there + np.ones(3)"):
     tried(text)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Which of the five lines give a result, and where does it lie?*
+#
+# **Expected:** the first three do: on the CPU, on the device, on the device (a Python number lies nowhere). The last two
+# mix devices and are refused; `there + np.ones(3)` is the one that people get wrong, since a NumPy array lies on the CPU.
 
 # %% [markdown]
 # The same op runs on both devices; it runs where its operands lie. A Python number lies nowhere: it goes along with the
@@ -105,6 +133,13 @@ step = ad.record(ad.value_and_grad(loss, argnums=1), x, w)
 for node in step:
     if node.kind == "op" and node.op.name == "to_device":
         print(f"{node.phase:9} to {node.device:6} {node.shape}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *What is the gradient rule of a copy to the device? How many copies does backward add for
+# w?*
+#
+# **Expected:** a copy in the other direction. The gradient of w goes home by one copy, and that of the loss, which was
+# copied to the CPU, goes to the device by one. x wants no gradient, so nothing comes back for it.
 
 # %% [markdown]
 # What was copied forward comes back as a gradient, by a copy in the other direction. `x` wants no gradient, so nothing
@@ -162,6 +197,12 @@ def narrow(xp, x):
 
 # %%
 aw.DispatchView(doubled, np.ones(3, np.float32))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *A float32 array on the CPU: by_the_cpu or narrow?*
+#
+# **Expected:** by_the_cpu. The device counts more than the dtype: keys are tried in the order device and dtype, device,
+# dtype, anything.
 
 # %% [markdown]
 # Four keys are looked for, from the most special to the most general one: device and dtype, the device, the dtype, anything.
@@ -313,6 +354,12 @@ with ad.listen() as told:
 lanes(told)
 print(f"the last call was queued {1e6 * (told[3].queued - told[0].queued):.0f} µs after the first")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *Four calls and one .item(): at which line does the host spend its time?*
+#
+# **Expected:** in `.item()`. The calls only put work into a queue. Who measures `ops.tanh(x)` without waiting measures the
+# queue.
+
 # %% [markdown]
 # All four calls were queued before the first kernel was half done. The host spent its time in `.item()`: it waited until
 # everything that was queued had been computed, then fetched 8 bytes. Who measures how long `ops.tanh(x)` takes, and forgets
@@ -383,6 +430,12 @@ for text in suspects:
         eval(text)
     copies = [event.nbytes for event in told if isinstance(event, ad.events.Transferred)]
     print(f"{text:26} {'bytes: ' + str(copies) if copies else 'nothing'}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Does `x.sum() > 0` copy? And `bool(x.sum() > 0)`?*
+#
+# **Expected:** the first makes a value on the device and copies nothing; the second copies one byte and waits for all that
+# was queued. `where` decides on the device.
 
 # %% [markdown]
 # `x.sum() > 0` is a value on the device, and copies nothing. To *decide* by it, in an `if`, the host has to know it. `where`

@@ -1,4 +1,7 @@
-"""Lesson 80, scheduling: the ready queue, whom it serves, critical paths, and what more workers and lists cannot do."""
+"""Lesson 80, scheduling: the ready queue, whom it serves, critical paths, and what more workers and lists cannot do.
+
+After: 10_computation_graph.
+"""
 
 # %% [markdown]
 # # Who runs next?
@@ -16,6 +19,25 @@
 # * measure on your machine how much of it a schedule uses, and say what no schedule could use.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 A graph says who waits, not when | 6 |
+# | 2 The seven steps | 18 |
+# | 3 A topological order is not the order of execution | 8 |
+# | 4 Whom does the queue serve? | 10 |
+# | 5 The critical path | 20 |
+# | 6 More workers, and slower | 12 |
+# | 7 Patience | 8 |
+# | 8 On your machine | 8 |
+#
+# **What must come across:** Scheduling is a topological sort plus resources. A priority has to look ahead. Intuition fails:
+# more workers may hurt, and waiting may help.
+#
+# **If time is short, leave for home:** shortest, then slower_with_more.
 
 # %%
 import itertools
@@ -66,6 +88,11 @@ for workers in (1, 2, 10):
 
 # %%
 aw.ReadyQueueView(tasks, 2, "fifo", predict=True)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *How much do ten workers gain over two here?*
+#
+# **Expected:** nothing: the longest way through the graph takes as long with any number of workers.
 
 # %% [markdown]
 # ## 2 The seven steps
@@ -121,6 +148,12 @@ four = schedule.Tasks(
 )
 aw.TimelineView(schedule.simulate(four, 2, "in_order"), schedule.simulate(four, 2, "fifo"))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Two workers take a, b, c, d strictly in this order. When does c start?*
+#
+# **Expected:** at 3, when a is done: b stands at the head of the line, is not ready, and holds up c, which is. "In
+# topological order" is not "as soon as possible".
+
 # %% [markdown]
 # In order, `b` stands at the head of the line, is not ready, and holds up `c`, which is. The second worker is idle, and the
 # picture says for which reason. A topological order says who may not overtake **whom**; who waits for nobody may overtake.
@@ -165,6 +198,12 @@ key = {"k1": schedule.Task(cost=3)} | {
 workshop = schedule.Tasks(errands | key)
 aw.TimelineView(schedule.simulate(workshop, 2, "fifo"), schedule.simulate(workshop, 2, "lifo"))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *LIFO wins here. Is it the better policy?*
+#
+# **Expected:** no: the important task happens to stand last. Written down the other way round, FIFO wins. A policy that
+# looks at the order of arrival is lucky or unlucky.
+
 # %% [markdown]
 # LIFO wins here, and it knows nothing: the important task happens to stand last in the dictionary. Written down the other way
 # round, `key | errands`, FIFO wins. A policy that only looks at the *order of arrival* is lucky or unlucky. A good one has to
@@ -182,6 +221,12 @@ aw.TimelineView(schedule.simulate(workshop, 2, "fifo"), schedule.simulate(worksh
 ranks = schedule.upward_ranks(workshop, schedule.cores(2))
 print({task.name: rank for task, rank in zip(workshop, ranks)})
 print("makespan by critical path:", schedule.simulate(workshop, 2, "critical_path").makespan)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *What is the upward rank of k1, and of e1? What does the largest rank tell?*
+#
+# **Expected:** 9 and 2. The largest rank is the length of the critical path: nobody finishes before that, with any number
+# of workers.
 
 # %% [markdown]
 # **Exercise: upward rank.** Values may also have to travel from one device to another, and that time belongs to the way.
@@ -261,6 +306,13 @@ print("2:", schedule.simulate(graham(costs=shorter), 3, "priority").makespan)
 print("3:", schedule.simulate(graham(before=freer), 3, "priority").makespan)
 print("4:", schedule.simulate(graham(order=other), 3, "priority").makespan)
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (3 minutes).** *A fourth worker, shorter tasks, fewer dependencies, another list: faster or slower than
+# 12?*
+#
+# **Expected:** all four slower: 15, 13, 16 and 14 (Graham, 1969). Almost nobody guesses that. With four workers T8 is ready
+# when T1 ends, takes the worker, and T9, the long one, has to wait.
+
 # %% [markdown]
 # All four are slower. It is called **Graham's anomaly**. What has the fourth worker done? Put both timelines on one axis.
 # **Predict:** which task starts too early?
@@ -315,6 +367,12 @@ def patient(task, state):
 greedy = schedule.simulate(five, 2, "critical_path")
 waiting = schedule.simulate(five, 2, schedule.Policy("patient", lambda task, state: -task.id, patient))
 aw.TimelineView(greedy, waiting)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *What is best for the second worker at time 0: to start c, or to wait one second?*
+#
+# **Expected:** to wait. c would keep it until 2, while b2 is ready at 1, and z waits for b2. Greedy is never worse than 2 −
+# 1/m times the best, and is not the best.
 
 # %% [markdown]
 # One second of doing nothing wins one second for the whole. So "never idle" is a rule of thumb. How good is it? Graham proved

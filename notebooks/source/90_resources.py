@@ -1,4 +1,7 @@
-"""Lesson 90, resources: devices that ops compete for, transfers, utilisation and its bound, and memory over time."""
+"""Lesson 90, resources: devices that ops compete for, transfers, utilisation and its bound, and memory over time.
+
+After: 80_scheduling.
+"""
 
 # %% [markdown]
 # # What does an operation take?
@@ -15,6 +18,23 @@
 # * find an order that fits where another one runs out of memory.
 #
 # The lesson takes 60 to 90 minutes. **Predict**, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Several operations, one device | 8 |
+# | 2 Which device? | 14 |
+# | 3 How busy is busy? | 16 |
+# | 4 Memory | 18 |
+# | 5 The order decides | 20 |
+# | 6 On your machine | 10 |
+#
+# **What must come across:** Ask what a percentage is a percentage of. A value lives until its last reader is done, and the
+# order decides how many live at once.
+#
+# **If time is short, leave for home:** section 6, and under_a_cap as homework.
 
 # %%
 import autodiff_lab as ad
@@ -42,6 +62,12 @@ kernels = {
     "small2": Task(cost=2),
 }
 aw.ReadyQueueView(kernels, gpu, "fifo", predict=True)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *Four units; big demands 3, mid 2, the small ones 1. Who runs at time 0?*
+#
+# **Expected:** big and small1. mid stands before small1 in the line and does not fit, so it waits; small1 fits and passes
+# it.
 
 # %% [markdown]
 # `mid` stands before `small1` in the line, and does not fit; `small1` fits, and goes first. That is what the lab does when
@@ -76,6 +102,11 @@ chain = {
 }
 aw.TimelineView(schedule.simulate(chain, machine, "heft"))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *On which device should the light step run?*
+#
+# **Expected:** on the GPU, where its data are. Alone it would be as fast on the CPU, but the two journeys cost 4 seconds.
+
 # %% [markdown]
 # It runs where its data are. Alone it would be as fast on the CPU, but two journeys of 2 seconds would be added. A transfer
 # has a fixed part, `alpha`, for getting going, and a part per byte, `beta`:
@@ -105,6 +136,11 @@ for nbytes in (1_000, 1_000_000, 1_000_000_000):
 # %%
 small = {f"k{i}": Task(cost=1) for i in range(8)}
 aw.TimelineView(schedule.simulate(small, gpu, "serial"), schedule.simulate(small, gpu, "fifo"))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *What does a monitor show that asks "does any kernel run now?"*
+#
+# **Expected:** 100 % for both, though the first uses a quarter of the units and takes four times as long.
 
 # %% [markdown]
 # 100 % for both: at every moment something runs. Many monitors of GPUs measure just that. Of the *units* the first one uses a
@@ -155,6 +191,12 @@ print(f"used {timeline.utilisation:.0%}, and no schedule of it could use more th
 step = schedule.training_step(4, gradient=0.0)
 aw.MemoryView(schedule.simulate(step, 1, "in_order"))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *When is memory fullest in a training step?*
+#
+# **Expected:** at the turning point from forward to backward. From there on each backward step frees what it was the last
+# to read. Usual wrong answer: at the end.
+
 # %% [markdown]
 # In the middle, where forward turns into backward. Memory is **not** freed at the end: from the turning point on, each
 # backward step frees what it was the last to read. (`gradient=0.0` leaves the gradients of the weights out of the picture;
@@ -194,6 +236,14 @@ print("a place of its own:", run_with("C"), "   the place of x:", run_with("A"))
 # %%
 step = schedule.training_step(4, micro_batches=4, gradient=0.0)
 aw.MemoryView(schedule.simulate(step, 1, "fifo"), schedule.simulate(step, 1, "backward_first"))
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** *One worker, so both orders take the same time. How many activations live at most in each?*
+#
+# **Expected:** under FIFO those of all four micro-batches, 16; with backward first those of one, 4. The same work, the same
+# time, a quarter of the memory.
+#
+# **If nobody comes to it:** let them count the F boxes before the first backward box.
 
 # %% [markdown]
 # The same work in the same time, and a fraction of the memory. Nothing was computed differently; only the order changed.
