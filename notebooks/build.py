@@ -31,7 +31,7 @@ from autodiff_exercises.exercise import Exercise  # noqa: E402
 from autodiff_exercises.registry import exercise_named  # noqa: E402
 from autodiff_exercises.syllabus import FILE, Lesson, written  # noqa: E402
 from course_tables import lesson_table, with_table  # noqa: E402
-from source_facts import cells_of, facts, is_for_instructors  # noqa: E402
+from source_facts import cells_of, facts, is_for_instructors, minutes_of, sections_of  # noqa: E402, F401
 from wrong_answers import wrong_answers  # noqa: E402
 
 INDEX = "00_index"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -25,6 +26,7 @@ def is_for_instructors(cell: NotebookNode) -> bool:
     return "instructor" in cell.metadata.get("tags", ())
 
 
+@cache
 def facts(source: Path) -> Lesson:
     """A lesson as its source tells of it: docstring, first cell and table of minutes."""
     docstring, cells = cells_of(source)

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -29,15 +30,31 @@ def load_build() -> ModuleType:
 
 
 build = load_build()
-every_lesson = pytest.mark.parametrize("source", build.sources(), ids=lambda path: path.stem)
+every_notebook = pytest.mark.parametrize("source", build.sources(), ids=lambda path: path.stem)
+every_lesson = pytest.mark.parametrize("source", build.lesson_sources(), ids=lambda path: path.stem)
+every_edition = pytest.mark.parametrize("edition", ["student", "instructor", "marked"])
+
+
+@cache
+def text_of(source: Path, edition: str) -> str:
+    text: str = build.built(source, edition)
+    return text
 
 
 def notebook(source: Path, edition: str) -> NotebookNode:
-    return nbformat.reads(build.built(source, edition), as_version=4)
+    return nbformat.reads(text_of(source, edition), as_version=4)
 
 
 def code(cells: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in cells.cells if cell.cell_type == "code"]
+
+
+def for_instructors(cells: list[NotebookNode]) -> list[NotebookNode]:
+    return [cell for cell in cells if "instructor" in cell.metadata.get("tags", ())]
+
+
+def for_students(cells: list[NotebookNode]) -> list[NotebookNode]:
+    return [cell for cell in cells if cell not in for_instructors(cells)]
 
 
 def exercises_of(source: Path) -> list[str]:
@@ -52,26 +69,27 @@ def test_the_lessons_folder_holds_the_built_lessons_and_nothing_else() -> None:
     assert sorted(kept) == sorted(f"{source.stem}.ipynb" for source in build.sources()) != []
 
 
-@every_lesson
+@every_notebook
 def test_a_lesson_is_byte_equal_to_what_its_source_builds(source: Path) -> None:
     committed = (LESSONS / f"{source.stem}.ipynb").read_bytes()
-    assert committed == build.built(source, "student").encode(), "run: python notebooks/build.py"
+    assert committed == text_of(source, "student").encode(), "run: python notebooks/build.py"
 
 
-@every_lesson
-@pytest.mark.parametrize("edition", ["student", "instructor"])
+@every_notebook
+@every_edition
 def test_a_notebook_is_valid_and_has_no_outputs(source: Path, edition: str) -> None:
     cells = notebook(source, edition)
     nbformat.validate(cells)
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code(cells))
 
 
-@every_lesson
-def test_cell_ids_come_from_lesson_and_position_and_agree_in_both_editions(source: Path) -> None:
+@every_notebook
+def test_a_cell_has_the_same_id_in_every_edition_from_lesson_and_position(source: Path) -> None:
     expected = source.stem.replace("_", "-")
-    for edition in ("student", "instructor"):
-        ids = [cell.id for cell in notebook(source, edition).cells]
-        assert ids == [f"{expected}-{number:02d}" for number in range(len(ids))]
+    for edition in ("student", "instructor", "marked"):
+        cells = notebook(source, edition).cells
+        for kind, some in (("", for_students(cells)), ("-instructor", for_instructors(cells))):
+            assert [cell.id for cell in some] == [f"{expected}{kind}-{number:02d}" for number in range(len(some))]
 
 
 def test_every_exercise_stands_in_its_lesson_once() -> None:
@@ -82,7 +100,7 @@ def test_every_exercise_stands_in_its_lesson_once() -> None:
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
-@every_lesson
+@every_notebook
 def test_no_answer_lies_where_students_look(source: Path) -> None:
     text = (LESSONS / f"{source.stem}.ipynb").read_text(encoding="utf-8")
     assert "BEGIN SOLUTION" not in text and "HIDDEN" not in text
@@ -115,6 +133,82 @@ def test_the_cells_of_an_exercise_bear_the_metadata_that_nbgrader_marks_by(sourc
             assert answer.schema_version == test.schema_version == 3
 
 
+# -------------------------------------------------------------------------------------------------------- instructors
+
+
+@every_notebook
+def test_students_and_what_nbgrader_hands_out_have_nothing_for_instructors(source: Path) -> None:
+    student, instructor, marked = (notebook(source, edition).cells for edition in ("student", "instructor", "marked"))
+    assert not for_instructors(student) and not for_instructors(marked)
+    assert for_students(instructor) == marked
+    assert [cell.id for cell in student] == [cell.id for cell in marked]
+    assert all(cell.source not in (one.source for one in student) for cell in for_instructors(instructor))
+
+
+@every_lesson
+def test_an_instructor_reads_how_long_each_section_takes(source: Path) -> None:
+    minutes = build.minutes_of(source)
+    assert list(minutes) == build.sections_of(source)
+    assert all(minutes.values()) and 60 <= sum(minutes.values()) <= 90
+
+
+@every_lesson
+def test_an_instructor_has_questions_for_the_class_with_the_expected_answers(source: Path) -> None:
+    questions = [
+        cell.source for cell in for_instructors(notebook(source, "instructor").cells) if "Ask the" in cell.source
+    ]
+    assert len(questions) >= 3
+    for text in questions:
+        assert re.match(r"\*\*Ask the class \(\d+ minutes?\)\.\*\* \S", text) and "\n\n**Expected:** " in text
+
+
+@every_lesson
+def test_an_instructor_reads_each_misconception_with_its_message_and_a_wrong_answer(source: Path) -> None:
+    cells = notebook(source, "instructor").cells
+    for name in exercises_of(source):
+        (place,) = [number for number, cell in enumerate(cells) if cell.source.endswith(f"\ncheck({name})")]
+        told, exercise = cells[place + 1].source, EXERCISES[name]
+        messages = {one.name: one.message for one in exercise.explanations}
+        for function, belief in exercise.wrong:
+            assert f"**{belief}.** {messages[belief]}" in told
+            first = next(wrong for wrong, other in exercise.wrong if other == belief)
+            assert f"def {first.__name__}(" in told, function
+
+
+def test_the_list_of_lessons_and_the_teachers_table_are_what_the_sources_tell() -> None:
+    assert build.FILE.read_text(encoding="utf-8") == build.written(build.course()), "run: python notebooks/build.py"
+    page = build.TEACHERS.read_text(encoding="utf-8")
+    assert page == build.with_table(page, build.course()), "run: python notebooks/build.py"
+
+
+def test_what_helps_before_a_lesson_stands_before_it_in_the_course() -> None:
+    known: set[str] = set()
+    for lesson in build.course():
+        assert lesson.question.endswith("?") and set(lesson.after) <= known
+        known.add(lesson.slug)
+
+
+def test_a_new_lesson_is_in_the_index_and_in_every_table_without_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for source in build.sources():
+        (tmp_path / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    new = tmp_path / "95_tea.py"
+    new.write_text(
+        '"""Lesson 95, tea.\n\nAfter: 10_computation_graph, 90_resources.\n"""\n\n# %% [markdown]\n# # A cup of tea\n#\n'
+        "# **The question:** how long does a\n# leaf steep?\n#\n# By the end you know.\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(build, "SOURCES", tmp_path)
+    (lesson,) = [one for one in build.course() if one.slug == "95_tea"]
+    assert (lesson.title, lesson.question) == ("A cup of tea", "How long does a leaf steep?")
+    assert lesson.after == ("10_computation_graph", "90_resources") and lesson.minutes is None
+    assert "[95 A cup of tea](95_tea.ipynb)" in build.built(tmp_path / "00_index.py", "student")
+    assert "| 95 A cup of tea | 60 to 90 minutes |" in build.with_table(
+        build.TEACHERS.read_text(encoding="utf-8"), build.course()
+    )
+
+
 # ----------------------------------------------------------------------------------------------------------------- form
 
 
@@ -125,7 +219,7 @@ def test_a_lesson_opens_with_its_question_and_ends_with_summary_and_exercises(so
     assert "## Summary" in text[-1] and "## Exercises" in text[-1]
 
 
-@every_lesson
+@every_notebook
 def test_prose_comes_first_and_code_cells_are_short(source: Path) -> None:
     cells = notebook(source, "student").cells
     assert cells[0].cell_type == "markdown"
@@ -133,7 +227,7 @@ def test_prose_comes_first_and_code_cells_are_short(source: Path) -> None:
         assert 1 <= len(cell.source.splitlines()) <= 15, cell.source
 
 
-@every_lesson
+@every_notebook
 def test_two_pictures_never_stand_side_by_side(source: Path) -> None:
     cells = notebook(source, "student").cells
     pictures = [number for number, cell in enumerate(cells) if cell.cell_type == "code" and "View(" in cell.source]
@@ -184,7 +278,7 @@ def verdicts(cells: NotebookNode) -> list[str]:
     return [text.splitlines()[0] for text in texts if said.match(text)]
 
 
-@every_lesson
+@every_notebook
 @pytest.mark.slow
 def test_the_solved_lesson_runs_clean_and_every_check_is_right(source: Path, as_a_student: Path) -> None:
     cells, seconds = run(source, "instructor", as_a_student)
@@ -196,7 +290,7 @@ def test_the_solved_lesson_runs_clean_and_every_check_is_right(source: Path, as_
     assert {name: record["state"] for name, record in state.items()} == dict.fromkeys(exercises_of(source), "right")
 
 
-@every_lesson
+@every_notebook
 @pytest.mark.slow
 def test_the_students_lesson_runs_to_its_end_and_only_the_exercises_are_open(source: Path, as_a_student: Path) -> None:
     cells, _seconds = run(source, "student", as_a_student)

@@ -38,8 +38,7 @@
 # **What must come across:** Three parts make a framework: gradients, registration, scheduling. In each of them a bug can
 # leave the training running. Every claim is run, so wait for the guess before you run the cell.
 #
-# **If time is short, leave for home:** Story C with four replicas, the C++-like registration in 2.1, and the tables with
-# one micro-batch at the end of part 4.
+# **If time is short, leave for home:** Story C with four replicas, and the tables with one micro-batch at the end of part 4.
 
 # %%
 import inspect
@@ -73,8 +72,8 @@ SMALL = "AUTODIFF_LAB_SMALL" in os.environ  # smaller sizes and less patience, f
 aw.TrainingView(training.compare(training.mlp_on_digits(), faults.lost_sign("cross_entropy")))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The sign of the gradient is lost in the loss, then in the middle of a residual network.
-# What do the two curves look like?*
+# **Ask the class (2 minutes).** The sign of the gradient is lost in the loss, then in the middle of a residual network.
+# What do the two curves look like?
 #
 # **Expected:** in the loss everybody walks uphill, so the loss grows and somebody looks for the reason. In the middle of a
 # residual network the skip connections carry a right gradient past the bug: the loss falls, only less.
@@ -129,8 +128,8 @@ def block(x, w):
 aw.ForwardModeView(block, 2.0, 0.5, seed="all")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *How many passes give both derivatives of this function? How many would a network with a
-# million weights take?*
+# **Ask the class (2 minutes).** How many passes give both derivatives of this function? How many would a network with a
+# million weights take?
 #
 # **Expected:** two, one for each input; a million. Reverse mode takes one sweep for each *output*, and a loss is one
 # output.
@@ -194,8 +193,8 @@ for n in (1, 4, 16, 64, 256):
 aw.GradientFlowView(block, 2.0, 0.5, memory=True)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *How many contributions receives h, how many t? What must be kept, and when is memory
-# fullest?*
+# **Ask the class (3 minutes).** How many contributions does `h` receive, how many `t`? What must be kept, and when is
+# memory fullest?
 #
 # **Expected:** h two (from `tanh`, and from the sum on the short way), t two as well (both operands of `t * t`). Kept are
 # the operands of the products and the result of `tanh`; a sum keeps nothing. Memory is fullest at the turning point between
@@ -271,8 +270,8 @@ aw.TrainingView(training.compare(training.residual_on_digits(), faults.breadth_f
 print(training.compare(training.mlp_on_digits(), faults.breadth_first_order()))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which network suffers from a breadth-first order, the perceptron or the residual one? What
-# follows for your tests?*
+# **Ask the class (2 minutes).** Which network suffers from a breadth-first order, the perceptron or the residual one? What
+# follows for your tests?
 #
 # **Expected:** only the residual one: on a chain there is one order, so the bug cannot show. A test needs a skip
 # connection.
@@ -312,8 +311,8 @@ for fault in (faults.missing_factor("tanh"), faults.all_reduce_sums()):
         print(replicas.check_replicas(replica_loss, w, parts))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Every gradient is twice what it should be. Is it the op or the all-reduce, and what would
-# you measure?*
+# **Ask the class (2 minutes).** Every gradient is twice what it should be. Is it the op or the all-reduce, and what would
+# you measure?
 #
 # **Expected:** the number alone cannot tell. Check each replica against differences *before* anything is exchanged, then
 # compare what came out of the all-reduce with what went in.
@@ -419,8 +418,8 @@ with faults.wrong_shape_rule("tanh"):
 aw.GraphView(wrong)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *How can all results be right when the shape rule is wrong? Who reads the rule, and who
-# does not?*
+# **Ask the class (2 minutes).** How can all results be right when the shape rule is wrong? Who reads the rule, and who does
+# not?
 #
 # **Expected:** a call on arrays sees the array and never asks the rule. Recording, memory plans and fusion only ask the
 # rule. So every test of numbers passes.
@@ -474,8 +473,7 @@ for policy in ("serial", "in_order", "fifo", "critical_path"):
     print(schedule.simulate(attention, 2, policy), "\n")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *What is the shortest possible time for this head of attention on two devices? Who finds
-# it?*
+# **Ask the class (3 minutes).** What is the shortest possible time for this head of attention on two devices? Who finds it?
 #
 # **Expected:** all work is 12, so two devices need at least 6; the critical path q, scores, softmax, out is 7, and that is
 # the bound. Only a policy that begins with q and k reaches it.
@@ -537,7 +535,7 @@ aw.TimelineView(used.timelines["in_order"], used.timelines["critical_path"])
 claims.examine(claims.CLAIMS["H1"], claims.one_tower(128 if SMALL else 512), 5, seconds)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A scheduler keeps half of two workers busy. Is it a bad scheduler?*
+# **Ask the class (2 minutes).** A scheduler keeps half of two workers busy. Is it a bad scheduler?
 #
 # **Expected:** it depends on the graph: on one tower nobody can do better, since W / (m · C) is one half. Print the bound
 # beside each utilisation.

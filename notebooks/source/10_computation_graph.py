@@ -38,8 +38,7 @@ After: 00_lecture.
 # **What must come across:** Values are nodes, uses are edges, and a graph is not a tree. An order is right by its property,
 # not because it equals one list.
 #
-# **If time is short, leave for home:** sections 6 and 7 can be read at home; keep section 8, which is the reason for all of
-# it.
+# **If time is short, leave for home:** sections 6 and 7, to be read. Keep section 8, which is the reason for all of it.
 
 # %%
 import autodiff_lab as ad
@@ -93,7 +92,7 @@ print(graph(2.0, 0.5), graph(3.0, -1.0))
 aw.GraphView(ad.record(lambda x: x * x, 3.0))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *How many nodes and how many edges has x * x?*
+# **Ask the class (2 minutes).** How many nodes and how many edges has `x * x`?
 #
 # **Expected:** two nodes, the input and the product, and two edges that start at the same node. Usual wrong answers: three
 # nodes (a tree), or one edge (a set of neighbours).
@@ -140,8 +139,8 @@ for node in graph:
 print(len(graph), "nodes in the graph,", f"{copies:,}", "if it were a tree")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A value is doubled twenty times. How many nodes has the graph, and how many would a tree
-# have?*
+# **Ask the class (2 minutes).** A value is doubled twenty times. How many nodes has the graph, and how many would a tree
+# have?
 #
 # **Expected:** 21, against 2,097,151: each use would be a copy of all that is below it.
 
@@ -221,7 +220,7 @@ for order in (one, other, one[::-1]):
     print(order, ad.is_topological_order(graph, order))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Depth-first search and counting give two different lists. Which of them is right?*
+# **Ask the class (2 minutes).** Depth-first search and counting give two different lists. Which of them is right?
 #
 # **Expected:** both. Each node stands after all of its inputs in both of them; nothing else is asked. So a test must check
 # the property and not compare with a stored list.
@@ -276,7 +275,7 @@ print(loss)
 aw.GradientFlowView(loss)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *How many contributions receive h and t? When may the rule of h run?*
+# **Ask the class (3 minutes).** How many contributions do `h` and `t` receive? When may the rule of `h` run?
 #
 # **Expected:** two each. The rule of h runs when *both* have come, that is after those of `tanh` and of `exp`.
 
@@ -535,7 +534,7 @@ for program in (chain, skipping):
     print(program.__name__, gradient(program, right), gradient(program, breadth_first))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Four gradients, two programs and two orders: which is wrong, and where does it get lost?*
+# **Ask the class (2 minutes).** Four gradients, two programs and two orders: which is wrong, and where does it get lost?
 #
 # **Expected:** only the one of the program with the skip connection, in breadth-first order. The rule of h runs before the
 # contribution over `tanh` and `exp` has arrived; what comes later is lost, and nothing raises.

@@ -38,7 +38,7 @@ Machine: section 4 measures for up to 40 seconds; where the machine is too busy 
 # **What must come across:** dW fills gaps, since nobody waits for it. A gain is a gain over a baseline. Overlap changes
 # when something runs, never what it waits for.
 #
-# **If time is short, leave for home:** section 8 after the table, and two_streams as homework.
+# **If time is short, leave for home:** section 8 after the table, and `two_streams` as homework.
 
 # %%
 import os
@@ -64,7 +64,7 @@ for task in small:
     print(f"{task.name:6} waits for", ", ".join(small.name(other) for other in small.predecessors[task.id]) or "nobody")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Who waits for a dW?*
+# **Ask the class (2 minutes).** Who waits for a dW?
 #
 # **Expected:** nobody (but the update, in section 5). F and dX are chains, so of these only one runs at a time within a
 # micro-batch; a dW can fill any gap.
@@ -105,8 +105,8 @@ looped, joint = (schedule.simulate(step, 2, policy) for policy in ("loop", "crit
 aw.TimelineView(looped, joint)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *Three layers, four micro-batches, two workers: how long does the loop take, and what is
-# the least at all?*
+# **Ask the class (3 minutes).** Three layers, four micro-batches, two workers: how long does the loop take, and what is the
+# least at all?
 #
 # **Expected:** the loop 24: for each layer and micro-batch 1 for F alone, then 1 for dX with dW beside it. There are 36
 # tasks, so two workers need at least 18: a third faster, at best.
@@ -125,7 +125,7 @@ for micro_batches in (1, 2, 4, 8):
     print(f"{micro_batches} micro-batches: {gain:4.0%}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *How large is the gain with one micro-batch?*
+# **Ask the class (1 minutes).** How large is the gain with one micro-batch?
 #
 # **Expected:** none: there is no other forward pass to overlap with. The graph has to have something to do; no policy can
 # make it up.
@@ -187,7 +187,7 @@ for one in updated.dependencies():
     print(f"{updated.name(one.target):8} waits for {updated.name(one.source):6} {one.reason:17} of {one.value}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The update writes the weights. Whom must it wait for, beside the gradients?*
+# **Ask the class (2 minutes).** The update writes the weights. Whom must it wait for, beside the gradients?
 #
 # **Expected:** for everybody who still *reads* the weights: F and dX. Write after read is the kind that people forget, and
 # the result is right on most days.
@@ -255,8 +255,7 @@ def pipelined(stages, micro_batches, policy="backward_first", splits=False):
 aw.TimelineView(pipelined(4, 4))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Where is the bubble of the first stage, and where that of the last? What makes it
-# smaller?*
+# **Ask the class (2 minutes).** Where is the bubble of the first stage, and where that of the last? What makes it smaller?
 #
 # **Expected:** the first waits in the middle, until the first gradient comes back; the last at the beginning and at the
 # end. More micro-batches make the bubble smaller, more stages larger: (p − 1) / (m + p − 1).

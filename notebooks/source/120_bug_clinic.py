@@ -70,7 +70,7 @@ for setting, op in (("mlp", "cross_entropy"), ("mlp", "tanh"), ("residual", "tan
     print(compared)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *One lost sign, three places. Who diverges, who learns nothing, who learns less?*
+# **Ask the class (3 minutes).** One lost sign, three places. Who diverges, who learns nothing, who learns less?
 #
 # **Expected:** in the loss it diverges. In the middle of the perceptron the last layer goes downhill and the first uphill,
 # and they work against each other. In the residual network the skip connection carries a right gradient around the bug: it
@@ -158,7 +158,7 @@ with faults.breadth_first_order():
     print(ad.find_faulty_op(small_loss, point))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Every rule is right, and the gradient is wrong. What can the report blame?*
+# **Ask the class (2 minutes).** Every rule is right, and the gradient is wrong. What can the report blame?
 #
 # **Expected:** the node that ran its rule before all contributions had come, and the contribution that came too late: the
 # order, not an op.
@@ -189,8 +189,8 @@ for lost in (1 / 2, 10.0):
     print(training.compare(training.mlp_on_digits(), faults.missing_factor("tanh", factor=lost)))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A rule gives twice the gradient, or a tenth. When is training measurably worse? Could it
-# be better?*
+# **Ask the class (2 minutes).** A rule gives twice the gradient, or a tenth. When is training measurably worse? Could it be
+# better?
 #
 # **Expected:** twice does no measurable harm; it may even help, since a factor is another learning rate for the layers
 # below. So the loss cannot tell, and it is a bug all the same.
@@ -225,7 +225,7 @@ for fault in (faults.missing_factor("square", factor=0.5), faults.all_reduce_sum
         print(fault.name, data_parallel(replica_loss, np.array(2.0), parts).reduced)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A lost factor ½ and an all-reduce that forgets to divide: can the result tell them apart?*
+# **Ask the class (2 minutes).** A lost factor ½ and an all-reduce that forgets to divide: can the result tell them apart?
 #
 # **Expected:** no, it is the same number. Cut the way in two and look at the middle: a rule is wrong in each replica,
 # before anything is exchanged.
@@ -270,7 +270,7 @@ def catches_square_vjp(square_vjp):
 print(catches_square_vjp(square_vjp), catches_square_vjp(lambda g, x: 2 * g * x))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Why the test before the repair, and why the smallest one?*
+# **Ask the class (2 minutes).** Why the test before the repair, and why the smallest one?
 #
 # **Expected:** you have seen it fail, so you know that it can; with three numbers you do the arithmetic in your head, so it
 # shows the line; and it stays, so the bug cannot come back. It must also *pass* on everything that is right.

@@ -70,7 +70,7 @@ for name, setting in suspects.items():
     print(f"{name:20} {run.outcome:16} loss {run.faulty.final_loss:.6f}, healthy {run.healthy.final_loss:.6f}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *Five bugs. Which of them does the loss show?*
+# **Ask the class (3 minutes).** Five bugs. Which of them does the loss show?
 #
 # **Expected:** one, the stale gradients. Let everybody write five guesses down first; hardly anybody has five right.
 
@@ -93,7 +93,7 @@ for _ in range(2):
     print(w.grad)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *gradcheck finds nothing wrong with stale gradients. Why?*
+# **Ask the class (1 minutes).** gradcheck finds nothing wrong with stale gradients. Why?
 #
 # **Expected:** each gradient is right when it is computed; the bug lies between two steps. Take the same step twice, and
 # compare.
@@ -156,9 +156,9 @@ print("first order right:", ad.gradcheck(hasty_square, np.array([3.0])).ok)
 print("second order right:", ad.gradcheck(hasty_square, np.array([3.0]), order=2).ok)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *What is the second derivative of x² at 3, and what comes out here?*
+# **Ask the class (1 minutes).** What is the second derivative of x² at 3, and what comes out here?
 #
-# **Expected:** 2, and here 0: detach() hides how the rule depends on x. Who takes first derivatives only never meets it.
+# **Expected:** 2, and here 0: `detach()` hides how the rule depends on x. Who takes first derivatives only never meets it.
 
 # %% [markdown]
 # The rule gives the right numbers, and hides how they depend on `x`. Who takes only first derivatives never meets the bug.
@@ -184,8 +184,8 @@ with faults.wrong_shape_rule("tanh"):
     print("recorded:", graph.nodes[1].shape)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The shape rule loses the size of the first axis. Which of the two lines is wrong, and who
-# reads it?*
+# **Ask the class (2 minutes).** The shape rule loses the size of the first axis. Which of the two lines is wrong, and who
+# reads it?
 #
 # **Expected:** the recorded one. Memory plans and fusion read it; a call on arrays does not. So training stays right, and
 # nobody knows why it is slow.
@@ -211,8 +211,7 @@ for fault in (faults.wrong_shape_rule("tanh"), faults.wrong_dtype_rule("tanh"), 
             print(f"    {test.name}: {test.reason}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which test finds the kernel that computes in half precision, and why did training not
-# mind?*
+# **Ask the class (2 minutes).** Which test finds the kernel that computes in half precision, and why did training not mind?
 #
 # **Expected:** the one that compares every kernel with a reference. Half precision is enough to find the way downhill here,
 # so training did not mind.

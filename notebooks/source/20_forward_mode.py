@@ -35,7 +35,7 @@ After: 10_computation_graph.
 # **What must come across:** A tangent is computed from rules, exactly, in the same run. One pass gives one direction.
 # Nested derivatives need tangents that know whose they are.
 #
-# **If time is short, leave for home:** section 6 with its exercise; it is needed by nobody later but for the word "level".
+# **If time is short, leave for home:** section 6 with its exercise. No later lesson needs it.
 
 # %%
 import math
@@ -76,8 +76,8 @@ print(ad.jvp(area, (2.0, 5.0), (1.0, 1.0)))
 print(ad.jvp(area, (2.0, 5.0), (-2.0, -2.0)))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *Both sides of the rectangle shrink at speed 2. How fast does the area move? Do not compute
-# anything new.*
+# **Ask the class (1 minutes).** Both sides of the rectangle shrink at speed 2. How fast does the area move? Do not compute
+# anything new.
 #
 # **Expected:** −14: the tangent is linear in the direction, and (1, 1) gave 7.
 
@@ -126,10 +126,10 @@ for op in ("mul", "tanh"):
 aw.ForwardModeView(program, 2.0, 0.5, seed="x")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *x moves at speed 1 and w rests. What are the tangents of h and of h * h?*
+# **Ask the class (3 minutes).** x moves at speed 1 and w rests. What are the tangents of `h` and of `h * h`?
 #
-# **Expected:** h = x · w moves at w = 0.5; h · h moves at 2 · h · 0.5 = 1, since h is 1. Usual wrong answer for the second:
-# h · 0.5, because only one of the two factors was thought to move.
+# **Expected:** `h` moves at w = 0.5; `h * h` moves at 2 · h · 0.5 = 1, since h is 1. Usual wrong answer for the second: h ·
+# 0.5, because only one of the two factors was thought to move.
 
 # %% [markdown]
 # When an operation is done, nothing of it has to be kept for later. Forward mode needs no record of the
@@ -152,8 +152,8 @@ value, tangent = ad.jvp(lambda x: x**3, (2.0,), (1.0,))
 print(f"tangent   {abs(tangent - 12):.1e}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The step becomes smaller and smaller. What happens to the error of the difference, and
-# what to that of the tangent?*
+# **Ask the class (2 minutes).** The step becomes smaller and smaller. What happens to the error of the difference, and what
+# to that of the tangent?
 #
 # **Expected:** the first falls to about 1e-8 and then grows again, since the digits that two nearly equal numbers share are
 # lost. The second has no step: it is right to the last digit.
@@ -228,7 +228,7 @@ value, derivative = ad.jvp(two_of_three, (x,), (everything,))
 print(derivative)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Let all three inputs move at once. Do we get the whole Jacobian in one pass?*
+# **Ask the class (2 minutes).** Let all three inputs move at once. Do we get the whole Jacobian in one pass?
 #
 # **Expected:** no: two numbers come back and the table has six. They are the sums of the rows, and nobody can take a sum
 # apart.
@@ -314,9 +314,9 @@ print(simple_derivative(lambda x: x * x + 3.0 * x, 2.0))
 print(simple_derivative(lambda x: x * simple_derivative(lambda y: x + y, 2.0), 3.0))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The nested derivative is 1. What will the small engine say, and where does it go wrong?*
+# **Ask the class (2 minutes).** The nested derivative is 1. What will the small engine say, and where does it go wrong?
 #
-# **Expected:** 2. In x + y both numbers carry a tangent of 1, y that of the inner derivative and x that of the outer one;
+# **Expected:** 2. In `x + y` both numbers carry a tangent of 1, y that of the inner derivative and x that of the outer one;
 # the engine adds them, and the inner derivative takes the sum for its own.
 
 # %% [markdown]

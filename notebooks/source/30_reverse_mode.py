@@ -35,7 +35,7 @@ After: 20_forward_mode.
 # **What must come across:** Order and accumulation are the two halves of a backward sweep. The order is free as long as a
 # node waits for all its consumers. Reverse mode wins because a loss is one output, and pays in memory.
 #
-# **If time is short, leave for home:** the picture drawn by hand in section 5, and exercise count_orders.
+# **If time is short, leave for home:** the picture drawn by hand in section 5, and exercise `count_orders`.
 
 # %%
 import time
@@ -78,8 +78,8 @@ value, pull = ad.vjp(neuron, *point)
 print(value, pull(1.0))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *Forward mode took three passes for the neuron. How many sweeps does reverse mode take, and
-# what does it ask?*
+# **Ask the class (1 minutes).** Forward mode took three passes for the neuron. How many sweeps does reverse mode take, and
+# what does it ask?
 #
 # **Expected:** one. It asks how much the *output* moves for each unit that a value moves, and that number belongs to every
 # value at once.
@@ -129,8 +129,8 @@ print(loss)
 aw.GradientFlowView(loss)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *In what order are the nodes visited, and may the rule of h run when the first contribution
-# has come?*
+# **Ask the class (3 minutes).** In what order are the nodes visited, and may the rule of h run when the first contribution
+# has come?
 #
 # **Expected:** loss, u, t, h, then x and w. No: h receives one directly and one over t and u. A rule that runs too early
 # sends on only a part.
@@ -192,8 +192,8 @@ for times in (1, 2, 3, 12):
     print(times, "additions:", walk(doubling(times), f"y{times}"), "calls of a rule")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *There are 12 additions y = y + y. How often does a rule run if each contribution is sent
-# on at once?*
+# **Ask the class (2 minutes).** There are 12 additions `y = y + y`. How often does a rule run if each contribution is sent
+# on at once?
 #
 # **Expected:** 4095 times, 2 to the power of 12 less one: once for every *path*. Waiting until all have arrived makes it
 # 12.
@@ -237,8 +237,8 @@ print("breadth-first:", sweep(skip, ["loss", "u", "h", "t", "x"]))
 print("right:        ", sweep(skip, ["loss", "u", "t", "h", "x"]))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Breadth-first, h is visited right after loss. What has arrived at h by then, and which
-# gradient ends up wrong?*
+# **Ask the class (2 minutes).** Breadth-first, h is visited right after loss. What has arrived at h by then, and which
+# gradient ends up wrong?
 #
 # **Expected:** only the contribution over the skip connection. h itself ends right, since the other one still arrives; x
 # gets 4 in place of 5, since h had sent already.
@@ -346,8 +346,8 @@ for n in sizes:
     print(f"n = {n:<6}" + "".join(f"{text:>12}" for text in row))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which mode is cheaper for 64 inputs and 1 output? For 1 input and 64 outputs? Where do
-# they cross?*
+# **Ask the class (2 minutes).** Which mode is cheaper for 64 inputs and 1 output? For 1 input and 64 outputs? Where do they
+# cross?
 #
 # **Expected:** reverse; forward; by count where the number of inputs equals that of the outputs. By the clock they cross
 # somewhere near it.

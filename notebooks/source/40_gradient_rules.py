@@ -35,7 +35,7 @@ After: 30_reverse_mode.
 # **What must come across:** Upstream times local; what was copied forward is summed backward, and the other way round. Test
 # with random numbers and with sizes that differ.
 #
-# **If time is short, leave for home:** transpose_vjp, and section 8.
+# **If time is short, leave for home:** `transpose_vjp`, and section 8.
 
 # %%
 import inspect
@@ -141,7 +141,7 @@ for name, g in (("random", rng.normal(size=3)), ("all ones", np.ones(3))):
     print(f"{name:9} {left:9.5f} {right:9.5f}", "agree" if np.isclose(left, right) else "DIFFER")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The rule forgets the upstream gradient. Does a g of ones find it? Does a random one?*
+# **Ask the class (2 minutes).** The rule forgets the upstream gradient. Does a g of ones find it? Does a random one?
 #
 # **Expected:** only the random one. Times one is the same as not multiplied, and `loss = y.sum()` is exactly that test.
 
@@ -177,8 +177,8 @@ def with_bias(rows, bias):
 aw.GradientFlowView(with_bias, rows, bias, cotangent=upstream)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *The upstream gradient has six numbers and the bias three. Which three does its gradient
-# have?*
+# **Ask the class (3 minutes).** The upstream gradient has six numbers and the bias three. Which three does its gradient
+# have?
 #
 # **Expected:** 11, 22, 33: each bias was used in both rows, and contributions are added. Usual wrong answers: the six
 # numbers as they are, or the mean of the rows.
@@ -213,8 +213,8 @@ except ValueError as problem:
     print("five other targets:", problem)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The gradient of b is not summed. Is the loss above the best that one number can reach, or
-# below?*
+# **Ask the class (2 minutes).** The gradient of b is not summed. Is the loss above the best that one number can reach, or
+# below?
 #
 # **Expected:** below: b has quietly become four numbers and has learned the four targets by heart. A bug can *lower* the
 # loss.
@@ -275,7 +275,7 @@ for shape in ((3, 4), (3, 3)):
         print(shape, error)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which of the two lines fails, and which one is wrong?*
+# **Ask the class (2 minutes).** Which of the two lines fails, and which one is wrong?
 #
 # **Expected:** the one of shape (3, 4) fails. The square one runs and is wrong: NumPy takes the missing axis for the first.
 # So never choose two equal sizes for a test.
@@ -320,8 +320,7 @@ for name, guess in {"g @ y": g @ square_y, "y.T @ g": square_y.T @ g, "x @ g": s
     print(f"{name:8} has the right shape; law holds: {np.isclose(np.sum(g * pushed), np.sum(guess * u))}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Three guesses for the rule of a square matrix product have the right shape. Which is
-# right?*
+# **Ask the class (2 minutes).** Three guesses for the rule of a square matrix product have the right shape. Which is right?
 #
 # **Expected:** none of the three. A shape is a hint and never a proof; with three different sizes only one product fits.
 

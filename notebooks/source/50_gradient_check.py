@@ -33,7 +33,7 @@ After: 40_gradient_rules.
 # **What must come across:** A falling loss proves nothing. Differences have a best step. A check speaks about the points,
 # the upstream gradients and the order that it looked at.
 #
-# **If time is short, leave for home:** section 6; or give gradient_is_right as homework, since it is long.
+# **If time is short, leave for home:** section 6, or the exercise `gradient_is_right`, which is long.
 
 # %%
 import time
@@ -96,7 +96,7 @@ for decay in (0.2, 0.002):
     print(f"{'':13} wrong {train(by_hand, decay)}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The sign of the weight decay is lost. In which of the two settings will the team notice?*
+# **Ask the class (2 minutes).** The sign of the weight decay is lost. In which of the two settings will the team notice?
 #
 # **Expected:** with 0.2 the loss explodes. With 0.002 it falls as it should, even a little faster, since the weights grow.
 # Nobody will look.
@@ -150,7 +150,7 @@ plot = error_plot(steps, errors)
 print(plot)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *exp at x = 1: which step gives the smallest error, 1e-1, 1e-5, 1e-10 or 1e-15?*
+# **Ask the class (3 minutes).** exp at x = 1: which step gives the smallest error, 1e-1, 1e-5, 1e-10 or 1e-15?
 #
 # **Expected:** 1e-5 for central differences (about ten digits). To the right the function bends; to the left the rounding
 # errors, about 1e-16, are divided by the step. "The smaller the better" is the usual belief.
@@ -216,7 +216,7 @@ for name, (f, rule) in wrong_rules.items():
         print(f"{name:24} g {kind:7} {verdict}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Three wrong rules. Which of them does a g of ones find?*
+# **Ask the class (2 minutes).** Three wrong rules. Which of them does a g of ones find?
 #
 # **Expected:** none. Times g looks like not times g, all orders look alike, and centred numbers add up to zero, which hides
 # every factor.
@@ -289,7 +289,7 @@ for point in (np.array([0.5, 2.0]), np.array([0.5, -2.0])):
     print(point, ad.gradcheck(absolute, point, grad=absolute_gradient).ok)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *The gradient of |x| is given as 1 everywhere. At which inputs does a check find that?*
+# **Ask the class (1 minutes).** The gradient of |x| is given as 1 everywhere. At which inputs does a check find that?
 #
 # **Expected:** only where some x is negative. A check speaks about the points that it looked at.
 
@@ -324,7 +324,7 @@ print(ad.gradcheck(hasty_cube, x))
 print(ad.gradcheck(hasty_cube, x, order=2))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *The rule calls detach(). Does it pass? Which derivative does it get wrong all the same?*
+# **Ask the class (2 minutes).** The rule calls `detach()`. Does it pass? Which derivative does it get wrong all the same?
 #
 # **Expected:** the first derivative passes in every digit; the second comes out as 0, since the graph does not know how the
 # numbers depend on x.

@@ -36,7 +36,7 @@ Machine: one cell compiles C++ where there is a compiler, and says so where ther
 # **What must come across:** An op is more than a kernel. Each part has readers, and a wrong part hurts whoever reads it,
 # not whoever wrote it.
 #
-# **If time is short, leave for home:** binding_text, and the kernel in C++.
+# **If time is short, leave for home:** `binding_text`, and the kernel in C++.
 
 # %%
 import inspect
@@ -91,7 +91,7 @@ def bump(xp, x, *, width=1.0):
 ad.registry["bump"]
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *The kernel is there. Can the op be called?*
+# **Ask the class (1 minutes).** The kernel is there. Can the op be called?
 #
 # **Expected:** no. It lacks a shape rule, and the lab refuses an op that it knows by half: else the first one who records a
 # graph would find out.
@@ -211,7 +211,7 @@ for name, act in {
     print(f"{name}: {', '.join(seen)}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *Which parts does a call read, which recording, which backward?*
+# **Ask the class (3 minutes).** Which parts does a call read, which recording, which backward?
 #
 # **Expected:** a call reads the kernel; recording the shape rule and the dtype rule, and no kernel; value and gradient read
 # the kernel, then the gradient rule. Usual wrong answer: recording runs the kernel once to see the shape.
@@ -254,7 +254,7 @@ print("runs:    ", row_sums(rows).shape)
 print("recorded:", ad.record(row_sums, rows).nodes[-1].shape)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A shape rule loses a dimension. Which number becomes wrong?*
+# **Ask the class (2 minutes).** A shape rule loses a dimension. Which number becomes wrong?
 #
 # **Expected:** none. Each *plan* becomes wrong: memory, fusion, what has to be moved. That is why such a bug costs speed
 # and not correctness, and lives long.
@@ -308,7 +308,7 @@ for first, second in (("float32", "float64"), ("int32", "int32"), ("float32", "i
     print(f"{first:8} and {second:8} give {result.dtype}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which dtypes have these four averages?*
+# **Ask the class (2 minutes).** Which dtypes have these four averages?
 #
 # **Expected:** float64 for the first three, and float16 for bool with float16: none has the dtype of its first input. int32
 # with int32 surprises most: a quotient of whole numbers is no whole number.
@@ -366,8 +366,8 @@ for alpha in (1.0, 7.0, 7.0):
     print(f"alpha {alpha}: {made.creator} {'was asked before' if made.cached else 'is asked'}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** *The op is called three times, twice with the same attribute. How often is the kernel
-# creator asked?*
+# **Ask the class (1 minutes).** The op is called three times, twice with the same attribute. How often is the kernel
+# creator asked?
 #
 # **Expected:** twice: a kernel is kept for each key of device, dtypes and attributes.
 

@@ -80,7 +80,7 @@ for text in ("ops.tanh(here)", "ops.tanh(there)", "there * 2.0", "there + here",
     tried(text)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Which of the five lines give a result, and where does it lie?*
+# **Ask the class (2 minutes).** Which of the five lines give a result, and where does it lie?
 #
 # **Expected:** the first three do: on the CPU, on the device, on the device (a Python number lies nowhere). The last two
 # mix devices and are refused; `there + np.ones(3)` is the one that people get wrong, since a NumPy array lies on the CPU.
@@ -135,8 +135,7 @@ for node in step:
         print(f"{node.phase:9} to {node.device:6} {node.shape}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *What is the gradient rule of a copy to the device? How many copies does backward add for
-# w?*
+# **Ask the class (2 minutes).** What is the gradient rule of a copy to the device? How many copies does backward add for w?
 #
 # **Expected:** a copy in the other direction. The gradient of w goes home by one copy, and that of the loss, which was
 # copied to the CPU, goes to the device by one. x wants no gradient, so nothing comes back for it.
@@ -199,9 +198,9 @@ def narrow(xp, x):
 aw.DispatchView(doubled, np.ones(3, np.float32))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *A float32 array on the CPU: by_the_cpu or narrow?*
+# **Ask the class (2 minutes).** A float32 array on the CPU: `by_the_cpu` or `narrow`?
 #
-# **Expected:** by_the_cpu. The device counts more than the dtype: keys are tried in the order device and dtype, device,
+# **Expected:** `by_the_cpu`. The device counts more than the dtype: keys are tried in the order device and dtype, device,
 # dtype, anything.
 
 # %% [markdown]
@@ -355,7 +354,7 @@ lanes(told)
 print(f"the last call was queued {1e6 * (told[3].queued - told[0].queued):.0f} µs after the first")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *Four calls and one .item(): at which line does the host spend its time?*
+# **Ask the class (3 minutes).** Four calls and one `.item()`: at which line does the host spend its time?
 #
 # **Expected:** in `.item()`. The calls only put work into a queue. Who measures `ops.tanh(x)` without waiting measures the
 # queue.
@@ -432,7 +431,7 @@ for text in suspects:
     print(f"{text:26} {'bytes: ' + str(copies) if copies else 'nothing'}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Does `x.sum() > 0` copy? And `bool(x.sum() > 0)`?*
+# **Ask the class (2 minutes).** Does `x.sum() > 0` copy? And `bool(x.sum() > 0)`?
 #
 # **Expected:** the first makes a value on the device and copies nothing; the second copies one byte and waits for all that
 # was queued. `where` decides on the device.

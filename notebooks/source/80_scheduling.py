@@ -37,7 +37,7 @@ After: 10_computation_graph.
 # **What must come across:** Scheduling is a topological sort plus resources. A priority has to look ahead. Intuition fails:
 # more workers may hurt, and waiting may help.
 #
-# **If time is short, leave for home:** shortest, then slower_with_more.
+# **If time is short, leave for home:** the exercise `shortest`, then `slower_with_more`.
 
 # %%
 import itertools
@@ -90,7 +90,7 @@ for workers in (1, 2, 10):
 aw.ReadyQueueView(tasks, 2, "fifo", predict=True)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *How much do ten workers gain over two here?*
+# **Ask the class (2 minutes).** How much do ten workers gain over two here?
 #
 # **Expected:** nothing: the longest way through the graph takes as long with any number of workers.
 
@@ -149,7 +149,7 @@ four = schedule.Tasks(
 aw.TimelineView(schedule.simulate(four, 2, "in_order"), schedule.simulate(four, 2, "fifo"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Two workers take a, b, c, d strictly in this order. When does c start?*
+# **Ask the class (2 minutes).** Two workers take a, b, c, d strictly in this order. When does c start?
 #
 # **Expected:** at 3, when a is done: b stands at the head of the line, is not ready, and holds up c, which is. "In
 # topological order" is not "as soon as possible".
@@ -199,7 +199,7 @@ workshop = schedule.Tasks(errands | key)
 aw.TimelineView(schedule.simulate(workshop, 2, "fifo"), schedule.simulate(workshop, 2, "lifo"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *LIFO wins here. Is it the better policy?*
+# **Ask the class (2 minutes).** LIFO wins here. Is it the better policy?
 #
 # **Expected:** no: the important task happens to stand last. Written down the other way round, FIFO wins. A policy that
 # looks at the order of arrival is lucky or unlucky.
@@ -223,7 +223,7 @@ print({task.name: rank for task, rank in zip(workshop, ranks)})
 print("makespan by critical path:", schedule.simulate(workshop, 2, "critical_path").makespan)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *What is the upward rank of k1, and of e1? What does the largest rank tell?*
+# **Ask the class (2 minutes).** What is the upward rank of k1, and of e1? What does the largest rank tell?
 #
 # **Expected:** 9 and 2. The largest rank is the length of the critical path: nobody finishes before that, with any number
 # of workers.
@@ -307,8 +307,7 @@ print("3:", schedule.simulate(graham(before=freer), 3, "priority").makespan)
 print("4:", schedule.simulate(graham(order=other), 3, "priority").makespan)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (3 minutes).** *A fourth worker, shorter tasks, fewer dependencies, another list: faster or slower than
-# 12?*
+# **Ask the class (3 minutes).** A fourth worker, shorter tasks, fewer dependencies, another list: faster or slower than 12?
 #
 # **Expected:** all four slower: 15, 13, 16 and 14 (Graham, 1969). Almost nobody guesses that. With four workers T8 is ready
 # when T1 ends, takes the worker, and T9, the long one, has to wait.
@@ -369,7 +368,7 @@ waiting = schedule.simulate(five, 2, schedule.Policy("patient", lambda task, sta
 aw.TimelineView(greedy, waiting)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *What is best for the second worker at time 0: to start c, or to wait one second?*
+# **Ask the class (2 minutes).** What is best for the second worker at time 0: to start c, or to wait one second?
 #
 # **Expected:** to wait. c would keep it until 2, while b2 is ready at 1, and z waits for b2. Greedy is never worse than 2 −
 # 1/m times the best, and is not the best.

@@ -34,7 +34,7 @@ After: 80_scheduling.
 # **What must come across:** Ask what a percentage is a percentage of. A value lives until its last reader is done, and the
 # order decides how many live at once.
 #
-# **If time is short, leave for home:** section 6, and under_a_cap as homework.
+# **If time is short, leave for home:** section 6, and `under_a_cap` as homework.
 
 # %%
 import autodiff_lab as ad
@@ -64,7 +64,7 @@ kernels = {
 aw.ReadyQueueView(kernels, gpu, "fifo", predict=True)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *Four units; big demands 3, mid 2, the small ones 1. Who runs at time 0?*
+# **Ask the class (2 minutes).** Four units; big demands 3, mid 2, the small ones 1. Who runs at time 0?
 #
 # **Expected:** big and small1. mid stands before small1 in the line and does not fit, so it waits; small1 fits and passes
 # it.
@@ -103,7 +103,7 @@ chain = {
 aw.TimelineView(schedule.simulate(chain, machine, "heft"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *On which device should the light step run?*
+# **Ask the class (2 minutes).** On which device should the light step run?
 #
 # **Expected:** on the GPU, where its data are. Alone it would be as fast on the CPU, but the two journeys cost 4 seconds.
 
@@ -138,7 +138,7 @@ small = {f"k{i}": Task(cost=1) for i in range(8)}
 aw.TimelineView(schedule.simulate(small, gpu, "serial"), schedule.simulate(small, gpu, "fifo"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *What does a monitor show that asks "does any kernel run now?"*
+# **Ask the class (2 minutes).** What does a monitor show that asks "does any kernel run now?"
 #
 # **Expected:** 100 % for both, though the first uses a quarter of the units and takes four times as long.
 
@@ -192,7 +192,7 @@ step = schedule.training_step(4, gradient=0.0)
 aw.MemoryView(schedule.simulate(step, 1, "in_order"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *When is memory fullest in a training step?*
+# **Ask the class (2 minutes).** When is memory fullest in a training step?
 #
 # **Expected:** at the turning point from forward to backward. From there on each backward step frees what it was the last
 # to read. Usual wrong answer: at the end.
@@ -238,7 +238,7 @@ step = schedule.training_step(4, micro_batches=4, gradient=0.0)
 aw.MemoryView(schedule.simulate(step, 1, "fifo"), schedule.simulate(step, 1, "backward_first"))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (2 minutes).** *One worker, so both orders take the same time. How many activations live at most in each?*
+# **Ask the class (2 minutes).** One worker, so both orders take the same time. How many activations live at most in each?
 #
 # **Expected:** under FIFO those of all four micro-batches, 16; with backward first those of one, 4. The same work, the same
 # time, a quarter of the memory.
