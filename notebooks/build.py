@@ -7,6 +7,9 @@ answer, goes to ``notebooks/lessons``, which is all that JupyterLab shows; the i
 answers, and the solution between nbgrader's marks, goes to ``build/instructor``. What nbgrader hands out is made from a
 third one, "marked": the instructor's without what only instructors read.
 
+Prose stands in Markdown cells of its own. ``--language XX`` writes the lessons with the translations in
+``source/translations/XX`` to ``build/lessons-XX``, and files to begin or to go on with to ``build/translations-XX``.
+
 The sources also give the list of lessons in ``autodiff_exercises/lessons.json`` and the table in ``TEACHERS.md``.
 """
 
@@ -27,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "source"
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import translation  # noqa: E402
 from autodiff_exercises.exercise import Exercise  # noqa: E402
 from autodiff_exercises.registry import exercise_named  # noqa: E402
 from autodiff_exercises.syllabus import FILE, Lesson, written  # noqa: E402
@@ -70,6 +74,17 @@ def built(source: Path, edition: Edition) -> str:
         kind = "-instructor" if is_for_instructors(cell) else ""
         cell["id"] = f"{source.stem.replace('_', '-')}{kind}-{next(numbers[kind]):02d}"
     return str(nbformat.writes(new_notebook(cells=cells, metadata=KERNEL))) + "\n"
+
+
+def in_language(source: Path, language: str) -> tuple[str, str]:
+    """The students' edition in another language, and the file of its translations with what is still to do in English."""
+    book = nbformat.reads(built(source, "student"), as_version=4)
+    prose = [cell for cell in book.cells if cell.cell_type == "markdown"]
+    known = translation.read(SOURCES / "translations" / language / f"{source.stem}.md")
+    told = translation.to_translate([cell.source for cell in prose], known)
+    for cell in prose:
+        cell.source = known.get(translation.key_of(cell.source), cell.source)
+    return str(nbformat.writes(book)) + "\n", told
 
 
 def _cells(source: Path, edition: Edition) -> Iterator[NotebookNode]:
@@ -116,17 +131,31 @@ def _nbgrader(grade_id: str, solution: bool = False, points: int | None = None) 
     return {"nbgrader": {**marks, **graded, "schema_version": 3}}
 
 
+def write(target: Path, text: str) -> None:
+    """Write a file with the same line ends on every system, and say so."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    print(target.relative_to(HERE.parent))
+
+
 def main() -> None:
     """Write both editions of every lesson, the list of lessons, and the table of the page for teachers."""
-    argparse.ArgumentParser(description="Make the students' and the instructor's notebooks.").parse_args()
-    FILE.write_text(written(course()), encoding="utf-8", newline="\n")
-    TEACHERS.write_text(with_table(TEACHERS.read_text(encoding="utf-8"), course()), encoding="utf-8", newline="\n")
-    for edition, folder in FOLDERS.items():
-        folder.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description="Make the students' and the instructor's notebooks.")
+    parser.add_argument(
+        "--language", metavar="XX", help="instead, the students' in a language that source/translations/XX holds"
+    )
+    language = parser.parse_args().language
+    if language:
         for source in sources():
-            target = folder / f"{source.stem}.ipynb"
-            target.write_text(built(source, edition), encoding="utf-8", newline="\n")
-            print(target.relative_to(HERE.parent))
+            book, told = in_language(source, language)
+            write(HERE.parent / "build" / f"lessons-{language}" / f"{source.stem}.ipynb", book)
+            write(HERE.parent / "build" / f"translations-{language}" / f"{source.stem}.md", told)
+        return
+    write(FILE, written(course()))
+    write(TEACHERS, with_table(TEACHERS.read_text(encoding="utf-8"), course()))
+    for edition, folder in FOLDERS.items():
+        for source in sources():
+            write(folder / f"{source.stem}.ipynb", built(source, edition))
 
 
 if __name__ == "__main__":

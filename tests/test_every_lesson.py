@@ -209,6 +209,34 @@ def test_a_new_lesson_is_in_the_index_and_in_every_table_without_an_edit(
     )
 
 
+# ------------------------------------------------------------------------------------------------------------ languages
+
+
+def test_a_translated_cell_stands_in_the_same_place_and_all_others_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = build.SOURCES / "10_computation_graph.py"
+    monkeypatch.setattr(build, "SOURCES", tmp_path)
+    book, told = build.in_language(source, "zh")
+    assert book == text_of(source, "student")
+    folder = tmp_path / "translations" / "zh"
+    folder.mkdir(parents=True)
+    (folder / f"{source.stem}.md").write_text(told.replace("# A program is a graph", "# 程序就是图"), encoding="utf-8")
+    changed, again = build.in_language(source, "zh")
+    before, after = (nbformat.reads(text, as_version=4).cells for text in (book, changed))
+    assert after[0].source.startswith("# 程序就是图") and after[0].id == before[0].id
+    assert after[1:] == before[1:]
+    assert again == (folder / f"{source.stem}.md").read_text(encoding="utf-8")
+
+
+def test_a_translation_of_english_that_has_changed_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "10_x.md"
+    file.write_text(build.translation.to_translate(["old English"], {}).replace("old English", "alt"), encoding="utf-8")
+    known = build.translation.read(file)
+    assert known == {build.translation.key_of("old English"): "alt"}
+    assert "new English" in build.translation.to_translate(["new English"], known)
+
+
 # ----------------------------------------------------------------------------------------------------------------- form
 
 

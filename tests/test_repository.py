@@ -138,11 +138,17 @@ def test_every_package_that_a_folder_imports_is_asked_for(folder: str, extras: l
 def test_the_conda_environment_asks_for_what_pyproject_asks_for() -> None:
     *from_conda, pip = yaml.safe_load(text_of("environment.yml"))["dependencies"]
     (python,) = [line for line in from_conda if re.match(r"python\b", line)]
-    one = re.fullmatch(r"python=(3\.\d+)", python)  # what repo2docker recognises; a range it takes for no version at all
+    one = re.fullmatch(
+        r"python=(3\.\d+)", python
+    )  # what repo2docker recognises; a range it takes for no version at all
     assert one and one[1] in SpecifierSet(PROJECT["requires-python"])
     editable, *others = pip["pip"]
-    extras = re.fullmatch(r"-e \.\[([\w,]+)\]", editable)  # as repo2docker recognises that it needs the whole repository
-    assert extras and "lab" in extras[1].split(",") and set(extras[1].split(",")) <= set(PROJECT["optional-dependencies"])
+    extras = re.fullmatch(
+        r"-e \.\[([\w,]+)\]", editable
+    )  # as repo2docker recognises that it needs the whole repository
+    assert (
+        extras and "lab" in extras[1].split(",") and set(extras[1].split(",")) <= set(PROJECT["optional-dependencies"])
+    )
     gpu = {Requirement(line) for line in PROJECT["optional-dependencies"]["gpu"]}
     assert {Requirement(line) for line in others} == gpu
     assert all(requirement.marker for requirement in gpu)
