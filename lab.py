@@ -24,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
+INDEX = "00_index.ipynb"
 MEGABYTES_NEEDED = {"lab": 450, "dev": 350, "gpu": 650}  # measured on Linux: installed size and the download next to it
 
 
@@ -292,10 +293,13 @@ def first_lesson(folder: Path) -> str:
 
 
 def copied(lessons: Path, folder: Path) -> Path:
-    """Copy the lessons that the folder does not have yet, and return it; what is there stays, as answers are in it."""
+    """Copy the lessons that the folder does not have yet, and return it; what is there stays, as answers are in it.
+
+    Only the index is always the newest: it has no answers, and lists lessons that are new.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for lesson in sorted(lessons.glob("*.ipynb")):
-        if not (folder / lesson.name).exists():
+        if lesson.name == INDEX or not (folder / lesson.name).exists():
             shutil.copyfile(lesson, folder / lesson.name)
     return folder.resolve()
 

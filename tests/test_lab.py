@@ -176,6 +176,15 @@ def test_copies_of_lessons_keep_their_answers_and_new_lessons_join_them(tmp_path
     assert [path.read_text(encoding="utf-8") for path in sorted(mine.iterdir())] == ["a lesson with answers", "another"]
 
 
+def test_the_copy_of_the_index_is_always_the_newest(tmp_path: Path) -> None:
+    (tmp_path / lab.INDEX).write_text("two lessons", encoding="utf-8")
+    lab.copied(tmp_path, tmp_path / "mine")
+    (tmp_path / lab.INDEX).write_text("three lessons", encoding="utf-8")
+    lab.copied(tmp_path, tmp_path / "mine")
+    assert (tmp_path / "mine" / lab.INDEX).read_text(encoding="utf-8") == "three lessons"
+    assert (REPOSITORY / "notebooks" / "lessons" / lab.INDEX).exists()
+
+
 def test_the_folder_that_readme_names_for_copies_is_not_tracked() -> None:
     (named,) = set(re.findall(r"lab\.py --copy (\w+)", (REPOSITORY / "README.md").read_text(encoding="utf-8")))
     command = ["git", "check-ignore", "--quiet", f"{named}/10_first.ipynb"]

@@ -103,6 +103,14 @@ def test_the_gpu_extra_is_left_out_where_the_folder_has_no_cupy(tmp_path: Path) 
     assert lab.extras_in(tmp_path, ["lab", "gpu"]) == ["lab", "gpu"]
 
 
+def test_the_command_line_packs_for_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(lab, "install", asked.extend)
+    assert lab.main(["wheels", "--here", "--for", "windows", "--python", "3.13", "--wheels", str(tmp_path)]) == 0
+    assert asked == lab.download_command(Path(sys.executable), tmp_path.resolve(), ["lab"], "windows", "3.13")
+    assert "win_amd64" in asked and str(tmp_path.resolve()) in asked
+
+
 def test_packing_says_how_to_use_what_was_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tiny-1.0-py3-none-any.whl").write_bytes(b"0" * 2**20)
     assert lab.packed([sys.executable, "-c", ""], tmp_path) == 0
