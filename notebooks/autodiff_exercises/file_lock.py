@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 2.0  # seconds; what is done under the lock takes milliseconds
+PATIENCE = 5.0  # seconds; what is done under the lock takes milliseconds, on a busy machine some tenths of a second
 TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK, errno.EINTR)  # what systems say where somebody else has it
 
 
