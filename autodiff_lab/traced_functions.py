@@ -51,6 +51,15 @@ def _mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdim
     return mean if mean.dtype == result else mean.astype(result)
 
 
+def _var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """``np.var``, as NumPy computes it: the mean square of what is left when the mean is subtracted."""
+    if dtype is None and out is None and not ddof and x.dtype.char in "fd":
+        away = x - _mean(x, axis, keepdims=True)
+        return _mean(away * away, axis, keepdims=keepdims)
+    options = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
+    return x.tracer.note_generic(np.var, (x,), {name: value for name, value in options.items() if value is not None})
+
+
 def _where(condition: Any, x: Any, y: Any) -> Any:
     tracer = next(one.tracer for one in (condition, x, y) if hasattr(one, "tracer"))
     kinds = [one.dtype if hasattr(one, "dtype") else one for one in (x, y)]
@@ -81,6 +90,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.sum: reduction(np.add),
     np.prod: reduction(np.multiply),
     np.mean: _mean,
+    np.var: _var,
     **{function: _extreme(np.maximum) for function in (np.max, np.amax)},
     **{function: _extreme(np.minimum) for function in (np.min, np.amin)},
     np.all: _extreme(np.logical_and),
