@@ -162,6 +162,7 @@ class Op:
         """
         self._check_operand_rule(rule, "shape rule")
         self._shape_rule = rule
+        registry.changes += 1
         self._tell_rule("shape rule", rule)
         return rule
 
@@ -468,6 +469,7 @@ class Op:
 
     def _changed(self) -> None:
         """A rule or kernel is new: the next call or sweep generates the code again."""
+        registry.changes += 1
         if self.pull != self._no_pull:
             self.pull = self._first_pull
         self.binding.__code__ = self._unfinished_code

@@ -28,6 +28,9 @@ class Registry(Mapping[str, "Op"]):
         self._ops: dict[str, Op] = {}
         self._unfinished: dict[str, Callable[[], str]] = {}  # names whose registration has begun: what is missing
         self._reserved: dict[str, str] = {}  # names in ops that are no op: what they are
+        self.changes = (
+            0  # grows when an op, a kernel or a rule is new: what was derived from them before is out of date
+        )
 
     def reserve(self, names: Collection[str], what: str) -> None:
         """Keep names of ``ops`` that mean something else from being ops."""
@@ -55,6 +58,7 @@ class Registry(Mapping[str, "Op"]):
         """Register an op. The module that defined a name may define it again, as when a notebook cell is run twice."""
         self.admit(definition.schema)
         self._unfinished.pop(definition.name, None)
+        self.changes += 1
         old = self._definitions.get(definition.name)
         for member in () if old is None else old.members:
             del self._ops[member.name]
@@ -71,6 +75,7 @@ class Registry(Mapping[str, "Op"]):
             yield
         finally:
             self._definitions, self._ops, self._unfinished = before
+            self.changes += 1
 
     def has(self, definition: Op | Family) -> bool:
         """Whether exactly this op or family is registered."""
