@@ -436,6 +436,60 @@ class AllTasksDone(NamedTuple):
     step: int = 7
 
 
+# ---------------------------------------------------------------------------------------------------------- planning
+
+
+class NodeFolded(NamedTuple):
+    """A node has a value that is known already: that of a constant, or of another node."""
+
+    node: int
+    into: int  # the node itself where it becomes a constant
+    op: str
+
+
+class NodeShared(NamedTuple):
+    """A node computes what an earlier one has computed: the earlier one serves both."""
+
+    node: int
+    earlier: int
+    op: str
+
+
+class NodeDropped(NamedTuple):
+    """No output needs the node, so it is not computed."""
+
+    node: int
+    op: str
+
+
+class BufferTaken(NamedTuple):
+    """A value gets its place in memory."""
+
+    node: int
+    step: int
+    buffer: int
+    nbytes: int
+    in_place_of: int | None  # the node whose place it takes over, because nobody reads that one again
+
+
+class BufferReleased(NamedTuple):
+    """A value was read for the last time: its memory can serve another one."""
+
+    node: int
+    step: int
+    buffer: int
+    nbytes: int
+
+
+class StepPlanned(NamedTuple):
+    """One more call of the plan is decided."""
+
+    step: int
+    nodes: tuple[int, ...]
+    kind: str  # "ufunc", "kernel", "view", "blocked NumPy", "compiled loop", "CUDA kernel"
+    calls: int  # how many NumPy calls it makes; 1 for a kernel that is called as it is
+
+
 Event = (
     NodeEntered
     | NodeSeenAgain
@@ -479,6 +533,12 @@ Event = (
     | ResourceReleased
     | TaskDependencyDone
     | AllTasksDone
+    | NodeFolded
+    | NodeShared
+    | NodeDropped
+    | BufferTaken
+    | BufferReleased
+    | StepPlanned
 )
 Receiver = Callable[[Event], None]
 

@@ -1,6 +1,6 @@
 """Views of recorded graphs, orders, tangents, gradients, training, registered ops and schedules: public names only."""
 
-from . import pass_captions  # noqa: F401  (importing it registers its sentences)
+from . import pass_captions, plan_captions  # noqa: F401  (importing them registers their sentences)
 from .dispatch_view import DispatchView
 from .explanation import Explanation, explain
 from .forward_mode_view import ForwardModeView
