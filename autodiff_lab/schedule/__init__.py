@@ -14,6 +14,7 @@ from .graph_tasks import from_graph, phases
 from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
 from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
 from .movement import with_all_reduce, with_transfers
+from .plan_tasks import from_plan
 from .plans import Plan, upward_ranks
 from .policies import DEFAULT, POLICIES, Policy, as_policy, planned, searched, soonest
 from .search import Search
@@ -28,6 +29,7 @@ __all__ = [
     "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
     "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError", "Search",
     "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
-    "from_graph", "gpus", "measure", "phases", "pipeline", "planned", "run", "searched", "simulate", "soonest", "training_step",
+    "from_graph", "from_plan",
+    "gpus", "measure", "phases", "pipeline", "planned", "run", "searched", "simulate", "soonest", "training_step",
     "upward_ranks", "with_all_reduce", "with_transfers",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 from .. import events
 from ..events import Receiver
 from ..graph import Graph
+from ..planning import Plan
 from ..tensors import Tensor
 from .blas import one_blas_thread
 from .costs import CostModel, Roofline
@@ -21,6 +22,7 @@ from .dispatch import Dispatch
 from .graph_tasks import from_graph
 from .machines import Machine, cores
 from .mistakes import ScheduleError, meant
+from .plan_tasks import runner_of
 from .policies import DEFAULT, Place, Policy, Priority, as_policy
 from .streams import device_of_inputs, execute_on_streams
 from .task import Task
@@ -32,14 +34,14 @@ SECONDS = 1e-9  # in a nanosecond
 
 
 def run(
-    work: Graph | Tasks | Iterable[Task] | Mapping[str, Task],
+    work: Graph | Plan | Tasks | Iterable[Task] | Mapping[str, Task],
     inputs: Sequence[Any] | Mapping[str, Any] = (),
     workers: int = 2,
     policy: str | Policy | Priority | tuple[Priority, Place] = DEFAULT,
     tell: Receiver | None = None,
     costs: CostModel | None = None,
 ) -> tuple[Any, Timeline]:
-    """Run a graph or tasks on real threads: the outputs, and a timeline of the form that ``simulate`` gives.
+    """Run a graph, a plan or tasks on real threads: the outputs, and a timeline of the form that ``simulate`` gives.
 
     Ops release Python's lock while they compute, so two workers keep two cores busy; plain Python functions take turns. BLAS
     computes on one thread meanwhile. Every result is the same as with one worker, bit by bit. A value is dropped when the last
@@ -52,16 +54,17 @@ def run(
     change only their worker's copy; a receiver hears one event at a time.
 
     Args:
-        work: a Graph; or ``Tasks``, or what they are made of. A task's ``call`` is given its ``args``, then the values that it
-            reads, then the results of the tasks in ``after``.
-        inputs: a graph's arguments in order; for tasks a dict of the values that are there before.
+        work: a Graph or a Plan; or ``Tasks``, or what they are made of. A task's ``call`` is given its ``args``, then the
+            values that it reads, then the results of the tasks in ``after``.
+        inputs: a graph's or plan's arguments in order; for tasks a dict of the values that are there before.
         workers: how many run at once; they are the ``cores(workers)`` that a policy sees.
         policy: as for ``simulate``.
         tell: hears each step; by default whoever listens with ``ad.listen``.
-        costs: what a policy expects a graph's ops to take, for instance ``measure(graph, *inputs)``; ``Roofline()`` by default.
+        costs: what a policy expects a graph's ops or a plan's steps to take, for instance ``measure(graph, *inputs)``;
+            ``Roofline()`` by default.
 
     Returns:
-        outputs: for a graph what calling it gives; for tasks a dict of their outputs, and of results that no task uses.
+        outputs: for a graph or plan what calling it gives; for tasks a dict of their outputs, and of results that no task uses.
         timeline: seconds from the start. ``cpu_times`` are those of the workers, ``live_bytes`` are measured.
 
     Raises:
@@ -80,6 +83,10 @@ def run(
         raise ScheduleError(f"run: workers must be a whole number of at least 1, got {workers!r}")
     if isinstance(work, Graph):
         return _run_graph(work, inputs, workers, as_policy(policy), tell, costs or Roofline())
+    if isinstance(work, Plan):
+        return runner_of(work, workers, costs).run(
+            work.checked(tuple(inputs)), execute, cores(workers), as_policy(policy), tell
+        )
     tasks = work if isinstance(work, Tasks) else Tasks(work)
     values = Values(tasks, _named_inputs(tasks, inputs))
     timeline = execute(tasks, values, cores(workers), as_policy(policy), tell)
