@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from .anomalies import AnomalyError, anomaly_mode
     from .checks import gradcheck
     from .compilers import CompileError, NoCompilerError, find_compiler
+    from .compiling import Compiled, compile
     from .faulty_ops import find_faulty_op
     from .fusion import Fusion, Group, Neighbours, fuse
     from .jacobians import JacobianCost, hessian, hvp, jacobian, jacobian_cost
     from .native_kernels import native_kernel
     from .operator_checks import opcheck
     from .operator_reports import FaultFound, FaultyOpReport, OpcheckReport, OpTest
+    from .planning import Plan, plan
     from .playback import dispatch_told, graph_told, registration_told
     from .registration import KernelContext, ShapeContext, register_op
     from .reports import Finding, GradcheckReport
@@ -44,27 +46,29 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnomalyError", "CompileError", "FaultFound", "FaultyOpReport", "Finding", "Fusion", "GradcheckReport",
-    "Graph", "GraphFormatError", "Group", "Inference", "JacobianCost", "KernelContext", "Neighbours", "NoCompilerError",
-    "Node", "OpError", "OpTest",
-    "OpcheckReport", "RegistrationError", "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "cuda_expression",
-    "cuda_source", "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
+    "AnomalyError", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding", "Fusion",
+    "GradcheckReport", "Graph", "GraphFormatError", "Group", "Inference", "JacobianCost", "KernelContext",
+    "Neighbours", "NoCompilerError", "Node", "OpError", "OpTest", "OpcheckReport", "Plan", "RegistrationError",
+    "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "compile", "cuda_expression", "cuda_source",
+    "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
     "find_faulty_op", "fuse", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
-    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen", "map_leaves",
-    "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "record", "register_op", "registration_told", "registry",
-    "sweep", "tensor", "value_and_grad", "vjp",
+    "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen",
+    "map_leaves", "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "plan", "record",
+    "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _LATER = {  # what a training run does not need is loaded when it is asked for: 26 ms instead of 35, after NumPy's import
     "anomalies": ("AnomalyError", "anomaly_mode"),
     "checks": ("gradcheck",),
     "compilers": ("CompileError", "NoCompilerError", "find_compiler"),
+    "compiling": ("Compiled", "compile"),
     "faulty_ops": ("find_faulty_op",),
     "fusion": ("Fusion", "Group", "Neighbours", "fuse"),
     "jacobians": ("JacobianCost", "hessian", "hvp", "jacobian", "jacobian_cost"),
     "native_kernels": ("native_kernel",),
     "operator_checks": ("opcheck",),
     "operator_reports": ("FaultFound", "FaultyOpReport", "OpTest", "OpcheckReport"),
+    "planning": ("Plan", "plan"),
     "playback": ("dispatch_told", "graph_told", "registration_told"),
     "registration": ("KernelContext", "ShapeContext", "register_op"),
     "reports": ("Finding", "GradcheckReport"),
