@@ -1,7 +1,8 @@
-"""Eager speed beside hand-written NumPy and every peer that is installed: ``python -m benchmarks.engine``.
+"""Speed, eager and compiled, beside hand-written NumPy and every peer that is installed: ``python -m benchmarks.engine``.
 
-Each workload's results are compared before anything is timed. Rounds are interleaved, every figure is thread CPU time, and
-only the ratios mean anything on another machine. ``--deep`` runs instead the chain of 1,000,000 nodes, with its memory a node.
+Each workload's results are compared before anything is timed. Rounds are interleaved, every figure is thread CPU time, except
+those of two workers, which are wall time, and only the ratios mean anything on another machine. ``--deep`` runs instead the
+chain of 1,000,000 nodes, with its memory a node.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from workloads import WORKLOADS
 
 import autodiff_lab as ad
 
-OURS, HAND, TORCH = "autodiff_lab", "hand NumPy", "torch eager"
+OURS, PLAN, HAND, TORCH = "autodiff_lab", "autodiff_lab plan", "hand NumPy", "torch eager"
 PEERS = {
     OURS: "benchmarks.ours",
+    PLAN: "benchmarks.ours_plan",
     HAND: "hand",
     TORCH: "benchmarks.torch_eager",
     "HIPS autograd": "benchmarks.hips_autograd",
@@ -58,6 +60,11 @@ TARGETS = {
     "w7a_rev": Target(0.75, 0.085, 1.3), "w7b_fwd": Target(0.78, 0.016, 1.3), "w7b_rev": Target(0.15, 0.30, 3.5),
     "w8": Target(0.55, 0.30, 2.7), "w9": Target(1.45, 0.27, 0.65),
 }  # fmt: skip
+PLAN_TARGETS = {
+    "w1": Target(0.14, 0.05, 0.58), "w2": Target(0.125, 0.21, 0.62), "w3": Target(0.82, 0.84, 0.98),
+    "w4": Target(0.92, 0.40, 0.70), "w5": Target(0.32, 0.24, 0.34), "w8": Target(0.155, 0.085, 0.77),
+}  # fmt: skip
+ON_TWO = {"w4": 1.05, "w5": 0.24}  # two workers beside torch on two threads, in wall time
 
 
 def peers_of(name: str) -> dict[str, Callable[[SimpleNamespace], Any]]:
@@ -107,16 +114,55 @@ def compare(name: str, rounds: int, seconds: float) -> None:
     medians = {peer: statistics.median(found) for peer, found in times.items()}
     frameworks = [peer for peer in FRAMEWORKS_ON_NUMPY if peer in medians]
     best = min(frameworks, key=medians.__getitem__, default=None)
-    target = TARGETS[name]
-    wanted = {HAND: target.hand, TORCH: target.torch, best: target.framework}
     for peer, found in times.items():
-        line = f"  {peer:13} {medians[peer] * 1e6:10.0f} µs a step"
-        if peer != OURS:
-            ratio = statistics.median(ours / other for ours, other in zip(times[OURS], found, strict=True))
-            line += f"   autodiff_lab is {ratio:.2f} × of it"
-        if peer in wanted:
-            line += f" (target {wanted[peer]:.3g}{'' if ratio <= wanted[peer] else ', missed'})"
+        line = f"  {peer:17} {medians[peer] * 1e6:10.0f} µs a step"
+        for ours, targets in ((OURS, TARGETS), (PLAN, PLAN_TARGETS)):
+            if ours in times and peer not in (OURS, PLAN) and name in targets:
+                target = targets[name]
+                wanted = {HAND: target.hand, TORCH: target.torch, best: target.framework}
+                line += f"   {ours} is {judged(times[ours], found, wanted.get(peer))}"
         print(line, flush=True)
+
+
+def judged(ours: list[float], other: list[float], target: float | None) -> str:
+    """Ours as a multiple of another's time, round by round, beside the target."""
+    ratio = statistics.median(mine / theirs for mine, theirs in zip(ours, other, strict=True))
+    missed = "" if target is None else f" (target {target:.3g}{'' if ratio <= target else ', missed'})"
+    return f"{ratio:.2f} × of it{missed}"
+
+
+def compare_two_workers(name: str, rounds: int, seconds: float) -> None:
+    """Plans on two workers beside torch on two threads: wall time, in interleaved rounds."""
+    make, peers = WORKLOADS[name].make, peers_of(name)
+    plans = importlib.import_module(PEERS[PLAN])
+    cases = {PLAN: getattr(plans, f"{name}_two_workers")(make()), HAND: peers[HAND](make())}
+    if TORCH in peers:
+        importlib.import_module("torch").set_num_threads(2)
+        cases[TORCH] = peers[TORCH](make())
+    agree(name, {peer: case.result() for peer, case in cases.items()})
+    times: dict[str, list[float]] = {peer: [] for peer in cases}
+    for _ in range(rounds):
+        for peer, case in cases.items():
+            repeats = max(3, int(seconds / max(wall_seconds(case.step, 1), 1e-6)))
+            times[peer].append(wall_seconds(case.step, repeats))
+    print(f"{name} on two workers, wall time: {WORKLOADS[name].title}")
+    for peer, found in times.items():
+        line = f"  {peer:17} {statistics.median(found) * 1e6:10.0f} µs a step"
+        if peer != PLAN:
+            line += f"   {PLAN} is {judged(times[PLAN], found, ON_TWO[name] if peer == TORCH else None)}"
+        print(line, flush=True)
+    if TORCH in peers:
+        importlib.import_module("torch").set_num_threads(1)
+
+
+def wall_seconds(step: Callable[[], Any], repeats: int) -> float:
+    """Median wall time of one step."""
+    samples = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        step()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
 
 
 def deep(nodes: int) -> None:
@@ -175,6 +221,8 @@ def main() -> None:
         return deep(1_000_000)
     for name in options.only.split(",") if options.only else TARGETS:
         compare(name, options.rounds, options.seconds)
+        if name in ON_TWO:
+            compare_two_workers(name, options.rounds, options.seconds)
     import_cost(options.rounds)
 
 

@@ -94,32 +94,24 @@ def w3(data: SimpleNamespace) -> Case:
     """An SGD step of a perceptron for ten classes."""
     x = ad.tensor(data.X)
 
-    def loss(params: Any) -> Any:
-        w1, b1, w2, b2, w3, b3 = params
-        hidden = ops.relu(ops.relu(x @ w1 + b1) @ w2 + b2)
-        return ops.cross_entropy(hidden @ w3 + b3, data.y)
+    return _training(data, lambda params: large_loss(params, x, data.y))
 
-    return _training(data, loss)
+
+def large_loss(params: Any, x: Any, classes: Any) -> Any:
+    """The cross-entropy of a perceptron with relu."""
+    w1, b1, w2, b2, w3, b3 = params
+    hidden = ops.relu(ops.relu(x @ w1 + b1) @ w2 + b2)
+    return ops.cross_entropy(hidden @ w3 + b3, classes)
 
 
 def w4(data: SimpleNamespace) -> Case:
     """A pre-norm Transformer block."""
-    batch, time, width, heads = data.B, data.T, data.D, data.H
-    size = width // heads
     weight = ad.tensor(data.G)
 
     def step() -> dict[str, Any]:
         p = {name: leaf(value) for name, value in data.p.items()}
         x = leaf(data.x)
-        a = ops.layer_norm(x, p["g1"], p["c1"], eps=data.eps)
-        qkv = (a.reshape(batch * time, width) @ p["wqkv"] + p["bqkv"]).reshape(batch, time, 3, heads, size)
-        q, k, v = qkv.transpose(2, 0, 3, 1, 4)
-        scores = ops.softmax((q @ k.transpose(0, 1, 3, 2)) * size**-0.5)
-        mixed = (scores @ v).transpose(0, 2, 1, 3).reshape(batch * time, width)
-        h = x + (mixed @ p["wo"] + p["bo"]).reshape(batch, time, width)
-        u = ops.layer_norm(h, p["g2"], p["c2"], eps=data.eps).reshape(batch * time, width) @ p["w1"] + p["b1"]
-        out = h + (ops.gelu(u, approximate="tanh") @ p["w2"] + p["b2"]).reshape(batch, time, width)
-        loss = ops.sum(out * weight)
+        loss = block_loss(p, x, weight, data.B, data.T, data.D, data.H, data.eps)
         loss.backward()
         gradients = {f"g_{name}": tensor.grad.numpy() for name, tensor in p.items()}
         return {"loss": loss.numpy(), "gx": x.grad.numpy(), **gradients}
@@ -127,17 +119,35 @@ def w4(data: SimpleNamespace) -> Case:
     return Case(step, step)
 
 
+def block_loss(p: Any, x: Any, weight: Any, batch: int, time: int, width: int, heads: int, eps: float) -> Any:
+    """The weighted sum of what a pre-norm Transformer block gives."""
+    size = width // heads
+    a = ops.layer_norm(x, p["g1"], p["c1"], eps=eps)
+    qkv = (a.reshape(batch * time, width) @ p["wqkv"] + p["bqkv"]).reshape(batch, time, 3, heads, size)
+    q, k, v = qkv.transpose(2, 0, 3, 1, 4)
+    scores = ops.softmax((q @ k.transpose(0, 1, 3, 2)) * size**-0.5)
+    mixed = (scores @ v).transpose(0, 2, 1, 3).reshape(batch * time, width)
+    h = x + (mixed @ p["wo"] + p["bo"]).reshape(batch, time, width)
+    u = ops.layer_norm(h, p["g2"], p["c2"], eps=eps).reshape(batch * time, width) @ p["w1"] + p["b1"]
+    out = h + (ops.gelu(u, approximate="tanh") @ p["w2"] + p["b2"]).reshape(batch, time, width)
+    return ops.sum(out * weight)
+
+
 def w5(data: SimpleNamespace) -> Case:
     """An elementwise expression on four million numbers."""
 
     def step() -> dict[str, Any]:
         x = leaf(data.x)
-        y = ops.tanh(data.a * x + data.b) * ops.sigmoid(x) - 0.5 * x * x
-        loss = ops.sum(y)
+        loss = wide_loss(x, data.a, data.b)
         loss.backward()
         return {"loss": loss.numpy(), "gx": x.grad.numpy()}
 
     return Case(step, step)
+
+
+def wide_loss(x: Any, a: float, b: float) -> Any:
+    """The sum of tanh(ax + b) · sigmoid(x) − ½x²."""
+    return ops.sum(ops.tanh(a * x + b) * ops.sigmoid(x) - 0.5 * x * x)
 
 
 def _jacobian(mode: Any) -> Any:
