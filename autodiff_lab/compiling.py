@@ -14,7 +14,7 @@ import numpy as np
 
 from . import backend, events
 from .argument_readers import Reader, reader_of
-from .bindings import readings
+from .bindings import readings, real_array
 from .fused_loops import Loops
 from .graph import Graph
 from .operators import registry
@@ -184,8 +184,8 @@ def _read_rarer(value: Any, leaves: list[Any], key: list[Any]) -> bool:
         return True
     if kind in readings:
         return False
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
+    if isinstance(value, (np.generic, np.ndarray)):  # a scalar, or a matrix or memory map: as an op would read it
+        value = real_array(value)
     if backend.is_array(value):
         leaves.append(value)
         key += (backend.device_of(value), value.shape, value.dtype)

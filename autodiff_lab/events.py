@@ -486,7 +486,7 @@ class StepPlanned(NamedTuple):
 
     step: int
     nodes: tuple[int, ...]
-    kind: str  # "ufunc", "kernel", "view", "blocked NumPy", "compiled loop", "CUDA kernel"
+    kind: str  # "ufunc", "kernel", "view", "blocked NumPy", "compiled loop", "CUDA kernel", "one launch"
     calls: int  # how many NumPy calls it makes; 1 for a kernel that is called as it is
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import ops
+from autodiff_lab import ops, schedule
 from autodiff_lab.argument_readers import reader_of
 from autodiff_lab.optimizers import Adam
 from autodiff_lab.trees import flatten
@@ -122,6 +122,27 @@ def test_a_parameter_that_is_no_argument_is_refused() -> None:
     w = ad.tensor(Y, requires_grad=True)
     with pytest.raises(ValueError, match="not among its arguments"):
         ad.compile(lambda x: x * w)(X)
+
+
+def test_other_kinds_of_arrays_are_read_as_an_op_reads_them() -> None:
+    compiled = ad.compile(lambda x: ops.mul(x, x))
+    assert type(compiled(np.matrix(X))) is np.ndarray and np.array_equal(compiled(np.matrix(X)), X * X)
+    with pytest.raises(TypeError, match="masked"):
+        compiled(np.ma.masked_array(Y, Y > 1))
+
+
+def test_arrays_on_a_device_stay_there_also_on_two_streams() -> None:
+    def f(x: Any) -> Any:
+        return ops.sum(ops.tanh(x @ x) * ops.exp(x @ x.T))
+
+    x = ad.tensor(np.linspace(-1, 1, 16).reshape(4, 4), device="sim:0")
+    value, gradient = ad.compile(ad.value_and_grad(f))(x)
+    want, wanted = ad.value_and_grad(f)(x)
+    assert gradient.device == "sim:0"
+    assert np.array_equal(value.numpy(), want.numpy()) and np.allclose(gradient.numpy(), wanted.numpy(), rtol=1e-14)
+    plan = ad.plan(ad.record(f, x), workers=2)
+    outputs, timeline = schedule.run(plan, [x], workers=2)
+    assert np.array_equal(outputs.get(), want.numpy()) and timeline.faults() == []
 
 
 def test_an_argument_that_cannot_be_compared_is_refused() -> None:
