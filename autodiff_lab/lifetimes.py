@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import events
 from .events import Receiver
@@ -80,24 +81,28 @@ def place_values(
     return placing.memory()
 
 
-@dataclass(slots=True)
 class _Free:
-    """Buffers that nobody uses."""
+    """Buffers that nobody uses, by size."""
 
-    sizes: list[int] = field(default_factory=list)  # of all buffers
-    free: list[int] = field(default_factory=list)  # the last one was released last
+    def __init__(self) -> None:
+        self.sizes: list[int] = []  # of all buffers, by number
+        self._free: dict[int, deque[int]] = {}  # the one that was released last stands last
+
+    def give(self, buffer: int) -> None:
+        """Nobody uses a buffer any more."""
+        self._free.setdefault(self.sizes[buffer], deque()).append(buffer)
 
     def take(self, nbytes: int, oldest_first: bool) -> int:
         """A free buffer that fits, or one that is made to fit, or a new one."""
-        order = self.free if oldest_first else self.free[::-1]
-        fitting = [b for b in order if nbytes <= self.sizes[b] <= max(_WASTE * nbytes, _PAGE)]
-        near = [b for b in order if self.sizes[b] < nbytes <= _WASTE * self.sizes[b]]
+        there = [size for size, buffers in self._free.items() if buffers]
+        fitting = [size for size in there if nbytes <= size <= max(_WASTE * nbytes, _PAGE)]
+        near = [size for size in there if size < nbytes <= _WASTE * size]
         if not fitting and not near:
             self.sizes.append(nbytes)
             return len(self.sizes) - 1
-        chosen = min(fitting, key=self.sizes.__getitem__) if fitting else max(near, key=self.sizes.__getitem__)
+        buffers = self._free[min(fitting) if fitting else max(near)]
+        chosen = buffers.popleft() if oldest_first else buffers.pop()
         self.sizes[chosen] = max(self.sizes[chosen], nbytes)
-        self.free.remove(chosen)
         return chosen
 
 
@@ -214,7 +219,7 @@ class _Placing:
         handed_on = {self.in_place_of.get(number) for number in self.lines.calls[place].results}
         for number in ending:
             if number in self.buffer_of and number not in handed_on:
-                self.pool.free.append(self.buffer_of[number])
+                self.pool.give(self.buffer_of[number])
                 if self.tell is not None:
                     owner, step, buffer = self.lines.owners[number], self.step_of[place], self.buffer_of[number]
                     self.tell(events.BufferReleased(owner, step, buffer, self.nbytes[number]))
