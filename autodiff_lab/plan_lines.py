@@ -7,7 +7,7 @@ repeated. No bit of a result changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,10 +78,14 @@ def with_values(operand: Any, meant: Callable[[int], Any]) -> Any:
 
 
 class Lowering:
-    """Turns nodes and groups into lines, one after another."""
+    """Turns nodes and groups into lines, one after another.
 
-    def __init__(self, graph: Graph) -> None:
+    Where a shape is ``unknown`` to the rules, no memory can be set aside: such ops are called as they are.
+    """
+
+    def __init__(self, graph: Graph, unknown: Collection[int] = ()) -> None:
         self.graph = graph
+        self.unknown = unknown
         self.calls: list[Line] = []
         self.facts: list[Fact] = []
         self.devices: list[str] = []
@@ -149,6 +153,8 @@ class Lowering:
         nodes = [self.graph.nodes[i] for i in node.inputs]
         facts = [n.value if _is_python_number(n) else Fact(n.shape, n.dtype) for n in nodes]
         if any(n.device != "cpu" for n in nodes) or "device" in node.attributes:
+            return None
+        if any(n.id in self.unknown for n in (*nodes, node)):
             return None
         program = _remembered(node.op, facts, node.attributes)
         if program is not None:

@@ -20,6 +20,7 @@ from .lifetimes import Buffer, Lifetime, Memory, place_values
 from .numpy_calls import Value
 from .plan_code import PlanCode, write_plan
 from .plan_lines import Kind, Line, Lines, Lowering
+from .shapes import Inference, infer_shapes
 from .simplification import Simplified, simplify
 from .tensors import Tensor
 
@@ -217,6 +218,8 @@ def plan(
 ) -> Plan:
     """Decide everything about a graph's runs in advance: what is computed, in which calls, and where each result lies.
 
+    What the shape rules cannot tell is not planned: such an op is called as it is, and its kernel makes an array each time.
+
     Args:
         graph: forward, joint, or a whole training step.
         fuse: whether neighbouring elementwise ops become one loop.
@@ -232,17 +235,24 @@ def plan(
         raise ValueError(f"plan: workers must be a whole number of at least 1, got {workers!r}")
     tell = tell or events.receiver()
     simplified = simplify(graph, tell)
-    found = fusing.fuse(simplified.graph, tell=tell) if fuse else None
-    return _Planner(simplified, found, loops, workers, tell).plan()
+    shapes = infer_shapes(simplified.graph)
+    found = fusing.fuse(simplified.graph, shapes, tell=tell) if fuse else None
+    return _Planner(simplified, shapes, found, loops, workers, tell).plan()
 
 
 class _Planner:
     def __init__(
-        self, simplified: Simplified, fusion: Fusion | None, loops: Loops, workers: int, tell: Receiver | None
+        self,
+        simplified: Simplified,
+        shapes: Inference,
+        fusion: Fusion | None,
+        loops: Loops,
+        workers: int,
+        tell: Receiver | None,
     ) -> None:
         self.simplified, self.fusion, self.loops, self.workers, self.tell = simplified, fusion, loops, workers, tell
         self.graph = simplified.graph
-        self.lowering = Lowering(self.graph)
+        self.lowering = Lowering(self.graph, shapes.unknown)
         self.kinds: list[tuple[tuple[int, ...], str]] = []  # nodes and name of each step
         self.step_of_node: dict[int, int] = {}
 

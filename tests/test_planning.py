@@ -12,6 +12,7 @@ import pytest
 
 import autodiff_lab as ad
 from autodiff_lab import events, ops, planning, schedule
+from autodiff_lab.faults import lost_dimension
 from autodiff_lab.numpy_calls import Fact
 from autodiff_lab.recycling import WORTH_IT, Recycled
 from autodiff_lab.trees import flatten
@@ -357,3 +358,18 @@ def test_an_error_in_a_step_on_two_workers_is_the_steps_own_and_the_plan_works_o
             schedule.run(plan, [-np.ones(3)])
         outputs, _ = schedule.run(plan, [np.ones(3)])
         assert np.array_equal(outputs, np.exp(np.full(3, 2.0)) + np.tanh(np.ones(3)))
+
+
+def test_a_value_whose_shape_the_rules_do_not_tell_has_no_buffer_and_the_numbers_are_the_same() -> None:
+    def f(x: Any) -> Any:
+        return ops.exp(ops.tanh(ops.square(x) * 2.0) + 1.0)
+
+    x = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+    right = ad.plan(ad.record(f, x))
+    for fuse in (True, False):
+        with lost_dimension("tanh"):
+            lost = ad.plan(ad.record(f, x), fuse=fuse)
+        assert np.array_equal(lost(x), right(x))
+        planned = {lost.graph.nodes[one.node].label for one in lost.lifetimes if one.buffer is not None}
+        assert planned == {"square", "mul"} or planned == {"square"}
+        assert [step.kind for step in lost.steps][-3:] == ["kernel"] * 3
