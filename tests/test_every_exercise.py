@@ -19,7 +19,7 @@ from autodiff_exercises.sameness import same
 
 from tests.notebook_cell import defined
 
-SEEDS = (0, 1)  # what a student sees, and one of those that mark
+SEEDS = (0, 1, 2)  # what a student sees, and two of those that mark
 every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 every_seed = pytest.mark.parametrize(
     "seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[1:])]
@@ -36,6 +36,14 @@ def verdict(exercise: Exercise, function: Callable[..., Any], seed: int) -> Outc
 
 def test_exercise_names_are_unique() -> None:
     assert len(EXERCISES) == sum(len(lesson.EXERCISES) for lesson in LESSONS)
+
+
+def test_there_are_fifty_exercises_and_two_hundred_wrong_solutions_or_more(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = sum(len(one.wrong) for one in EXERCISES.values())
+    right = sum(1 + len(one.alternatives) for one in EXERCISES.values())
+    with capsys.disabled():
+        print(f"{len(EXERCISES)} exercises, {wrong} wrong solutions, {right} right ones, seeds {SEEDS}")
+    assert len(EXERCISES) >= 50 and wrong >= 200
 
 
 @every_exercise
