@@ -82,7 +82,7 @@ def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> No
     limits = [one.seconds for one in cases]
     results = {
         function.__name__: sandbox.run(
-            function, [exercise.arguments(one, function) for one in cases], each=limits
+            exercise.called(function), [exercise.arguments(one, function) for one in cases], each=limits
         ).attempts
         for function, _name in exercise.wrong
     }
@@ -94,7 +94,8 @@ def test_wrong_solutions_differ_pairwise_on_some_input(exercise: Exercise) -> No
 def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise) -> None:
     said = [one.message for one in exercise.explanations]
     cases = list(exercise.cases(Random(0), False))
-    attempts = sandbox.run(exercise.solution, [exercise.arguments(case, exercise.solution) for case in cases]).attempts
+    function = exercise.called(exercise.solution)
+    attempts = sandbox.run(function, [exercise.arguments(case, exercise.solution) for case in cases]).attempts
     for case, attempt in zip(cases, attempts, strict=True):
         assert not any(case.expression in text for text in said)
         assert attempt.failure or not any(repr(attempt.answer) in text for text in said)
@@ -104,11 +105,10 @@ def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise)
 def test_a_refusal_shows_an_input_that_fails_and_no_right_answer(exercise: Exercise) -> None:
     function, _name = exercise.wrong[0]
     found = examine(exercise, function, 0)
-    shown = found.example[len(exercise.name) + 1 : -1]
-    case = next(one for one in exercise.cases(Random(0), False) if one.expression == shown)
-    returned = function(*exercise.arguments(case, function))
+    case = next(one for one in exercise.cases(Random(0), False) if exercise.shown(one) == found.example)
+    returned = exercise.called(function)(*exercise.arguments(case, function))
     assert not exercise.accepts(returned, *case.arguments)
-    right = exercise.solution(*exercise.arguments(case, exercise.solution))
+    right = exercise.called(exercise.solution)(*exercise.arguments(case, exercise.solution))
     assert repr(right) not in f"{found!r} {found._repr_html_()}"
 
 

@@ -71,7 +71,9 @@ def examine(exercise: Exercise, function: Callable[..., Any], seed: int, marking
     cases = list(exercise.cases(Random(seed), marking))
     calls = [*cases, cases[0]]  # the first once more: what came back then tells whether the function remembers
     arguments = [exercise.arguments(one, function) for one in calls]
-    done = run(function, arguments, exercise.seconds, [one.seconds for one in calls], exercise.withheld)
+    done = run(
+        exercise.called(function), arguments, exercise.seconds, [one.seconds for one in calls], exercise.withheld
+    )
     found = judged(exercise, cases, done)
     if found.verdict == "wrong" and _is_right_alone(exercise, function, cases, done):
         found = replace(found, misconception=REMEMBERS.name, message=REMEMBERS.message)
@@ -101,12 +103,12 @@ def judged(exercise: Exercise, cases: Sequence[Case], done: Run) -> Outcome:
             verdict="wrong",
             misconception=belief.name,
             message=belief.message,
-            example=_call(exercise, wrong[0].case),
+            example=exercise.shown(wrong[0].case),
             returned=_what_came_back(wrong[0]),
             printed=done.printed.get(wrong[0].attempt.number, ""),
         )
     if len(pairs) < len(cases):
-        call, printed = _call(exercise, cases[len(pairs)]), done.printed.get(len(pairs), "")
+        call, printed = exercise.shown(cases[len(pairs)]), done.printed.get(len(pairs), "")
         return replace(about, verdict="could not be checked", why=done.stopped, example=call, printed=printed)
     return about
 
@@ -126,7 +128,8 @@ def _is_right_alone(exercise: Exercise, function: Callable[..., Any], cases: Seq
     first = next((number for number, pair in enumerate(pairs) if not exercise.is_right(*pair)), 0)
     if not first:
         return False
-    alone = run(function, [exercise.arguments(cases[first], function)], exercise.seconds, names=exercise.withheld)
+    arguments = [exercise.arguments(cases[first], function)]
+    alone = run(exercise.called(function), arguments, exercise.seconds, names=exercise.withheld)
     return any(exercise.is_right(cases[first], one) for one in alone.attempts)
 
 
@@ -142,10 +145,6 @@ def _remembers(exercise: Exercise, cases: Sequence[Case], done: Run) -> bool:
 
 def _length(answer: Any) -> int | None:
     return len(answer) if isinstance(answer, list | tuple | dict | set | str) else None
-
-
-def _call(exercise: Exercise, case: Case) -> str:
-    return f"{exercise.name}({case.expression})"
 
 
 def _is_stub(failure: Failure | None) -> bool:

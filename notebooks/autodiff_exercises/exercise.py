@@ -114,13 +114,25 @@ class Misconception:
     explains: Callable[[Sequence[Wrong]], bool]
 
 
+class Probed:
+    """A student's function in the hands of a probe, which uses what the function returns and gives back plain data."""
+
+    def __init__(self, probe: Callable[..., Any], function: Callable[..., Any]) -> None:
+        self.probe, self.__wrapped__ = probe, function  # by this name it is found whose line an error points at
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Let the probe use the function."""
+        return self.probe(self.__wrapped__, *arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class Exercise:
     """A function to write, and all that is needed to teach and check it. The exercise is named after the function.
 
     ``cases`` are made from a seeded random source, the smallest first; the flag asks for the larger ones that mark a
     submission. ``accepts`` is a property of arguments and answer, never one stored answer. The first misconception that
-    explains the wrong attempts is told, so the last one explains everything.
+    explains the wrong attempts is told, so the last one explains everything. Where the function returns a class or an object
+    that cannot be judged by itself, a ``probe`` is called with the function in front of the arguments.
     """
 
     lesson: str
@@ -135,12 +147,26 @@ class Exercise:
     seconds: float = 5.0
     withheld: tuple[str, ...] = ()  # names of the lab that an answer may not use
     tally: Callable[[Sequence[tuple[Case, bool]]], str] = lambda results: ""  # a note on which cases were right
+    probe: Callable[..., Any] | None = (
+        None  # called with the function and a case's arguments, where an answer is a class
+    )
     broken: Callable[..., Any] | None = None  # what the student is given to repair, with the solution's first lines
 
     @property
     def name(self) -> str:
         """The name of the function that the student writes."""
         return self.solution.__name__
+
+    def called(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is called with the arguments of each case: the function, or the probe that has it in its hands."""
+        return function if self.probe is None else Probed(self.probe, function)
+
+    def shown(self, case: Case) -> str:
+        """The call of a case as a student can type it."""
+        if self.probe is None:
+            return f"{self.name}({case.expression})"
+        module = self.probe.__module__.rpartition(".")[2]
+        return f"{module}.{self.probe.__name__}({self.name}, {case.expression})"
 
     def arguments(self, case: Case, function: Callable[..., Any]) -> tuple[Any, ...]:
         """Fresh arguments to call this function with: where they use the exercise's name, they use the function."""

@@ -27,6 +27,7 @@ from . import (
     op_kernels,
     op_rules,
     orders,
+    own_framework,
     pipeline_bubbles,
     placements,
     queue_orders,
@@ -70,6 +71,7 @@ LESSONS = (
     missing_edges,
     pipeline_bubbles,
     clinic,
+    own_framework,
 )
 EXERCISES: dict[str, Exercise] = {one.name: one for lesson in LESSONS for one in lesson.EXERCISES}
 
