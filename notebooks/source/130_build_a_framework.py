@@ -229,7 +229,7 @@ for epoch in range(0 if not mine else 2 if SMALL else 8):
 
 # %%
 if mine:
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(12)
     small = [random.normal(size=shape).round(1) for shape in ((3, 2), (2,), (2, 1))]
     w1, b1, w2 = map(mine.tensor, small)
     result = ((random.normal(size=(4, 3)).round(1) @ w1 + b1).relu() @ w2).sum()

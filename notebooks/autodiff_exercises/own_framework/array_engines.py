@@ -230,6 +230,7 @@ are not at hand here.""",
         misconceptions=MISCONCEPTIONS,
         cases=cases,
         accepts=is_swept,
+        seconds=10.0,
         probe=probes.swept_arrays,
     ),
 )

@@ -53,7 +53,7 @@ def lab_graph(
         if id(value) in name_of:
             nodes.append(Node(number, "input", *facts))
         elif not value.op:
-            nodes.append(Node(number, "constant", *facts, value=array if array.shape else array[()]))
+            nodes.append(_constant(number, array))
         else:
             op = known.get(value.op) or known.setdefault(value.op, _op(value, own_ops))
             sources = tuple(place[id(one)] for one in value.inputs)
@@ -80,6 +80,11 @@ def lab_timeline(
     starts = [float(begin) for _worker, begin in found]
     ends = [start + cost(node) for start, node in zip(starts, nodes, strict=True)]
     return Timeline(tasks, schedule.cores(workers), policy, starts, ends, [worker for worker, _begin in found])
+
+
+def _constant(number: int, array: np.ndarray) -> Node:
+    name, value = ("data", array) if array.shape else ("", array[()])  # a plain number is shown by itself
+    return Node(number, "constant", name, array.shape, array.dtype, value=value)
 
 
 def _task(node: Recorded, name: Mapping[int, str], cost: float) -> Task:

@@ -42,7 +42,7 @@ def cases(random: Random, marking: bool) -> Iterator[Case]:
     times = random.randint(40, 60)
     yield soon(case("y = y + y, again and again", f"[[]] + [[n, n] for n in range({times})], [1] * {times + 1}, 2"))
     depth = random.randint(6000, 7000) if marking else 5000
-    yield soon(case(f"{depth:,} operations deep", f"[[]] + [[n] for n in range({depth})], [1] * {depth + 1}, 2"))
+    yield case(f"{depth:,} operations deep", f"[[]] + [[n] for n in range({depth})], [1] * {depth + 1}, 2")
 
 
 def _facts(one: Wrong) -> Facts:
@@ -208,6 +208,7 @@ You may have written most of it in lesson 80: bring it along.""",
         cases=cases,
         accepts=lambda answer, graph, costs, workers: not plan_fault(answer, graph, costs, workers),
         withheld=("schedule.simulate", "schedule.run"),
+        seconds=10.0,
         probe=probes.planned,
     ),
 )

@@ -127,11 +127,14 @@ def level_by_level(output: Any, cost: Cost, workers: int) -> Slots:
     level: dict[Any, int] = {}
     for node in all_nodes(output):
         level[node] = 1 + max((level[one] for one in node.inputs if one.op), default=0)
+    rounds: dict[int, list[Any]] = {}
+    for node, number in level.items():
+        rounds.setdefault(number, []).append(node)
     slots: Slots = []
     now = 0.0
-    for number in range(1, max(level.values()) + 1):
+    for number in sorted(rounds):
         free = [now] * workers
-        for node in (one for one in level if level[one] == number):
+        for node in rounds[number]:
             worker = min(range(workers), key=lambda one: free[one])
             slots.append((node, worker, free[worker]))
             free[worker] += cost(node)
@@ -164,14 +167,11 @@ def leaves_are_work(output: Any, cost: Cost, workers: int) -> Slots:
 
 def double_edges_lost(output: Any, cost: Cost, workers: int) -> Slots:
     """Counts two edges before and one afterwards, so who uses a value twice waits for ever."""
-    return [slot for slot in plan_nodes(output, cost, workers) if not _hangs(slot[0], {})]
-
-
-def _hangs(node: Any, known: dict[Any, bool]) -> bool:
-    for one in all_nodes(node):
-        known[one] = len(set(one.inputs)) < len(one.inputs) and any(i.op for i in one.inputs)
-        known[one] = known[one] or any(known.get(i, False) for i in one.inputs)
-    return known[node]
+    hangs: dict[Any, bool] = {}
+    for node in all_nodes(output):
+        computed = [one for one in node.inputs if one.op]
+        hangs[node] = len(set(computed)) < len(computed) or any(hangs[one] for one in computed)
+    return [slot for slot in plan_nodes(output, cost, workers) if not hangs[slot[0]]]
 
 
 def recursive(output: Any, cost: Cost, workers: int) -> Slots:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from ..exercise import ACCEPTS_ANYTHING, ANOTHER_ERROR, STOPS_WITH_ERROR, Case, Exercise, Misconception, case, refused
+from ..exercise import (
+    ACCEPTS_ANYTHING,
+    ANOTHER_ERROR,
+    REMEMBERS,
+    STOPS_WITH_ERROR,
+    Case,
+    Exercise,
+    Misconception,
+    case,
+    refused,
+)
 from ..explaining import begins_with
 from . import op_registries_answers as answers
 from . import probes
@@ -57,7 +67,7 @@ def cases(random: Random, marking: bool) -> Iterator[Case]:
             NOTHING_LEFT, f'[probes.said(lambda: ops.register("{one}", {rest})) != "", list(ops), "{one}" in ops]'
         )
     yield refused(_case(UNKNOWN, f'[{put}, ops["{two}"]]'), "KeyError")
-    yield _case(NEAR, f'[{put}, {more}, "{two}" in probes.said(lambda: ops["{two}s"])][2:]')
+    yield _case(NEAR, f'[{put}, {more}, "{two}" in probes.said(lambda: ops["{two[:-1]}"])][2:]')
     first = random.sample(NAMES, 3 if marking else 2)
     yield _case(
         TWO, f"[[ops.register(name, *probes.scaled({a})) for name in {first}], list(ops), list(new_registry())][1:]"
@@ -69,12 +79,7 @@ def _case(check: str, script: str) -> Case:
 
 
 MISCONCEPTIONS = (
-    Misconception(
-        "one table for all",
-        "A new registry is not empty: what was registered before is in it. A dictionary that is made outside of the "
-        "function, or in the body of a class, is made once and belongs to all. Make it in `__init__`.",
-        begins_with("which names are there", TWO),
-    ),
+    REMEMBERS,
     PROTOCOL,
     Misconception(
         "the last one wins",
@@ -162,7 +167,7 @@ How many operands? `len(inspect.signature(forward).parameters)`.""",
             (answers.asserting, "another error"),
             (answers.in_tuples, "the lab cannot read it"),
             (answers.sorted_names, "names have an order of their own"),
-            (answers.one_for_all, "one table for all"),
+            (answers.one_for_all, REMEMBERS.name),
             (answers.names_only, "stops with an error"),
         ),
         misconceptions=MISCONCEPTIONS,

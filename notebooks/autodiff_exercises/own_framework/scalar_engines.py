@@ -204,6 +204,7 @@ So after `x = Value(3.0); y = x * x; y.backward()` we have `x.grad == 6.0`, `y.o
         misconceptions=MISCONCEPTIONS,
         cases=cases,
         accepts=is_swept,
+        seconds=10.0,
         probe=probes.swept,
     ),
 )
