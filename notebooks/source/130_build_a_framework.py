@@ -225,15 +225,16 @@ for epoch in range(0 if not mine else 2 if SMALL else 8):
 # ## 7 The lab looks at it
 #
 # From here on your framework is an object like any other for the lab. First its graph, for a small network. `my_matmul` is
-# *your* `matmul`: whoever runs the graph calls the functions of your registry.
+# *your* `matmul`: whoever runs the graph calls the functions of your registry. (These cells stay silent until your framework is
+# written.)
 
 # %%
 if mine:
-    random = np.random.default_rng(12)
-    small = [random.normal(size=shape).round(1) for shape in ((3, 2), (2,), (2, 1))]
-    w1, b1, w2 = map(mine.tensor, small)
-    result = ((random.normal(size=(4, 3)).round(1) @ w1 + b1).relu() @ w2).sum()
-    graph = lab_graph(result, mine.ops, w1=w1, b1=b1, w2=w2)
+    random = np.random.default_rng(2)
+    small = [random.normal(size=shape).round(1) for shape in ((4, 3), (3, 2), (2,), (2, 1))]
+    x, w1, b1, w2 = map(mine.tensor, small)
+    result = ((x @ w1 + b1).relu() @ w2).sum()
+    graph = lab_graph(result, mine.ops, x=x, w1=w1, b1=b1, w2=w2)
     display(aw.GraphView(graph))
 
 # %% [markdown]
@@ -243,8 +244,8 @@ if mine:
 # %%
 if mine:
 
-    def network(w1, b1, w2):
-        return graph(w1, b1, w2)
+    def network(x, w1, b1, w2):
+        return graph(x, w1, b1, w2)
 
     display(aw.GradientFlowView(network, *small))
 
@@ -254,7 +255,7 @@ if mine:
 # %%
 if mine:
     result.backward()
-    by_the_lab = ad.grad(network, argnums=(0, 1, 2))(*small)
+    by_the_lab = ad.grad(network, argnums=(1, 2, 3))(*small)
     for name, tensor, gradient in zip(("w1", "b1", "w2"), (w1, b1, w2), by_the_lab):
         print(name, "largest difference", np.abs(tensor.grad - gradient).max())
 

@@ -93,7 +93,8 @@ def _are_averages(wrong: Sequence[Wrong]) -> bool:
     answer, (program, arrays) = wrong[0].answer, wrong[0].case.arguments[:2]
     if not is_sweep(answer) or _shapes_differ(wrong):
         return False
-    ratios = [np.ravel(one / other) for one, other in zip(labs_sweep(program, arrays)[1], answer[1], strict=True)]
+    with np.errstate(all="ignore"):
+        ratios = [np.ravel(one / other) for one, other in zip(labs_sweep(program, arrays)[1], answer[1], strict=True)]
     return all(np.allclose(one, one[0]) for one in ratios)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -162,8 +162,3 @@ def is_not_called(wrong: Sequence[Wrong]) -> bool:
     """Whether something was returned that cannot be called, where a class was asked for."""
     failure = wrong[0].attempt.failure
     return failure is not None and failure.kind == "TypeError" and "not callable" in failure.message
-
-
-def fails_with(*kinds: str) -> Callable[[Sequence[Wrong]], bool]:
-    """Whether the first wrong attempt stopped with one of these errors."""
-    return lambda wrong: wrong[0].failure in kinds

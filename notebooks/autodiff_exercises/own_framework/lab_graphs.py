@@ -37,9 +37,9 @@ def lab_graph(
     >>> x = Value(3.0)
     >>> print(lab_graph(Value(6.0, "mul", (x, Value(2.0))), x=x))
     graph mine: 3 nodes, 2 edges
-      0  x  input         ()  float64
-      1     constant 2.0  ()  float64
-      2     mul(0, 1)     ()  float64
+      0  x  input        ()  float64
+      1     constant 2.0 ()  float64
+      2     mul(0, 1)    ()  float64
     output 2
     """
     name_of = {id(value): name for name, value in inputs.items()}

@@ -10,6 +10,7 @@ from ..exercise import (
     ANOTHER_ERROR,
     EVERY_PATH,
     RECURSION,
+    REMEMBERS,
     STOPS_WITH_ERROR,
     Case,
     Exercise,
@@ -134,16 +135,20 @@ def is_accepted(answer: Any, question: Callable[..., Any], *arguments: Any) -> b
 
 
 def _is_plan(answer: Any, program: Any, arrays: Any, workers: int) -> bool:
-    if not isinstance(answer, tuple) or len(answer) != 2:
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], list) or not answer[0]:
         return False
     record, places = answer
     graph = [inputs for _op, inputs in record]
     return not plan_fault(places, graph, [float(len(inputs)) for inputs in graph], workers)
 
 
+def _are_shapes(answer: Any) -> bool:
+    return isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(one, tuple) for one in answer)
+
+
 JUDGES: dict[str, Callable[..., bool]] = {
     "gradients": is_swept,
-    "shape_of": lambda answer, *_: isinstance(answer, tuple) and len(answer) == 2 and answer[0] == answer[1],
+    "shape_of": lambda answer, *_: _are_shapes(answer) and answer[0] == answer[1],
     "changed_by": lambda answer, *_: answer is False,
     "with_another_op": lambda answer, name, rules, *rest: is_swept(answer, *rest),
     "twice": lambda answer, *_: False,
@@ -178,12 +183,7 @@ MISCONCEPTIONS = (
     EVERY_PATH,
     PROTOCOL,
     NOT_PLAIN,
-    Misconception(
-        "one framework for all",
-        "Two calls of your function give one framework: what is registered in the first is there in the second. Make a new "
-        "registry inside.",
-        lambda wrong: begins_with(LATER)(wrong) and wrong[0].failure == "ValueError",
-    ),
+    REMEMBERS,
     Misconception(
         "the class has a table of its own",
         "An op that is registered when the class exists does not work. The class should ask the registry at each call; then "
@@ -312,7 +312,7 @@ Use your parts: `new_registry()`, `array_engine(ops)`, `plan_nodes`.""",
             (answers.copies_share, "copies share the gradient"),
             (answers.table_copied, "the class has a table of its own"),
             (answers.overwriting, "the last one wins"),
-            (answers.always_the_same, "one framework for all"),
+            (answers.always_the_same, REMEMBERS.name),
             (answers.planned_in_turn, "one worker is enough"),
             (answers.planned_without_workers, "a worker runs two at a time"),
             (answers.a_tuple, "the lab cannot read it"),
