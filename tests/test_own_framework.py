@@ -6,6 +6,7 @@ import difflib
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from autodiff_exercises.own_framework import (
     lab_graph,
     lab_timeline,
     probes,
+    protocol,
     recorded,
 )
 from autodiff_exercises.own_framework import own_frameworks_answers as answers
@@ -64,6 +66,17 @@ def test_a_value_that_is_its_own_input_is_refused_and_nothing_hangs() -> None:
     one.inputs = (Value(2.0, "mul", (one,)),)
     with pytest.raises(ProtocolError, match="lead back"):
         recorded(one)
+
+
+def test_a_record_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "MOST_VALUES", 1000)
+
+    class Endless(Value):
+        def __getattribute__(self, name: str) -> Any:
+            return (Endless(1.0, "exp"),) if name == "inputs" else super().__getattribute__(name)
+
+    with pytest.raises(ProtocolError, match="new ones"):
+        recorded(Endless(1.0, "exp"))
 
 
 @pytest.mark.parametrize("name", ["data", "grad", "op", "inputs"])
@@ -354,7 +367,7 @@ HOSTILE = [
 @pytest.mark.usefixtures("own_progress")
 @pytest.mark.parametrize("engine", HOSTILE, ids=lambda one: one.__name__)
 def test_a_hostile_engine_is_an_outcome(engine: Callable[[], type]) -> None:
-    found = examine(EVERY_EXERCISE[SCALAR], engine, 0)
+    found = examine(replace(EVERY_EXERCISE[SCALAR], seconds=3.0), engine, 0)
     assert found.verdict in ("wrong", "could not be checked") or engine is floods
     assert len(repr(found)) < 5000
     assert np.allclose([1.0], [2.0]) is False and probes.swept(scalar_engine, lambda x: x * x, (3.0,))[1] == (6.0,)

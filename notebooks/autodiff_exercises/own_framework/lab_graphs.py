@@ -34,6 +34,8 @@ def lab_graph(
     >>> class Value:
     ...     def __init__(self, data, op="", inputs=()):
     ...         self.data, self.grad, self.op, self.inputs = data, 0.0, op, inputs
+    ...
+    ...     def backward(self): ...
     >>> x = Value(3.0)
     >>> print(lab_graph(Value(6.0, "mul", (x, Value(2.0))), x=x))
     graph mine: 3 nodes, 2 edges

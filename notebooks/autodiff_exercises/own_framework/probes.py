@@ -9,7 +9,7 @@ import numpy as np
 
 from autodiff_lab import datasets
 
-from .protocol import FIRST_OPS, Framework, OpRules, ProtocolError, Recorded, Registry, record_of, recorded
+from .protocol import FIRST_OPS, Framework, OpRules, ProtocolError, Recorded, Registry, check_value, record_of, recorded
 
 Program = Callable[..., Any]
 Record = list[tuple[str, tuple[int, ...]]]
@@ -41,6 +41,7 @@ def gradients_by(kind: Callable[[Any], Any], program: Program, leaves: Sequence[
     """Run a program on values of a class, and sweep ``times`` times."""
     inputs = [kind(one) for one in leaves]
     output = program(*inputs)
+    check_value(output)
     for _ in range(times):
         output.backward()
     return output.data, tuple(one.grad for one in inputs), record_of(output)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 Shape = tuple[int, ...]
+MOST_VALUES = 50_000  # of one record: a perceptron's step has 40
 
 
 class ProtocolError(TypeError):
@@ -101,7 +102,7 @@ def recorded(output: Recorded) -> list[Recorded]:
     >>> from autodiff_lab.micro import Value
     >>> recorded(Value(1.0))
     Traceback (most recent call last):
-    autodiff_exercises.own_framework.protocol.ProtocolError: a Value has no `op`; a value has data, grad, op and inputs
+    autodiff_exercises.own_framework.protocol.ProtocolError: a Value has no `op`; it needs data, grad, op, inputs and backward
     """
     order: list[Recorded] = []
     entered: set[int] = set()
@@ -110,24 +111,31 @@ def recorded(output: Recorded) -> list[Recorded]:
     while stack:
         value, inputs_are_done = stack.pop()
         if inputs_are_done:
-            if waits := [one for one in value.inputs if id(one) not in finished]:
+            if any(id(one) not in finished for one in value.inputs):
                 raise ProtocolError(
-                    f"the inputs of `{value.op}` lead back to its result, {type(waits[0]).__name__} by {type(value).__name__}"
+                    f"the inputs of `{value.op}` lead back to its result, or are new ones at each asking"
                 )
             finished.add(id(value))
             order.append(value)
         elif id(value) not in entered:
             entered.add(id(value))
-            _check(value)
+            check_value(value)
+            if len(entered) > MOST_VALUES:
+                raise ProtocolError(f"more than {MOST_VALUES:,} values; does `inputs` make new ones when it is asked?")
             stack += [(value, True), *((one, False) for one in reversed(value.inputs))]
     return order
 
 
-def _check(value: Any) -> None:
+def check_value(value: Any) -> None:
+    """Refuse what is no value of the protocol.
+
+    Raises:
+        ProtocolError: says which name is missing, or has another form.
+    """
     kind = type(value).__name__
-    for name in ("data", "grad", "op", "inputs"):
+    for name in ("data", "grad", "op", "inputs", "backward"):
         if not hasattr(value, name):
-            raise ProtocolError(f"a {kind} has no `{name}`; a value has data, grad, op and inputs")
+            raise ProtocolError(f"a {kind} has no `{name}`; it needs data, grad, op, inputs and backward")
     if not isinstance(value.op, str):
         raise ProtocolError(f"`op` of a {kind} is {value.op!r}; it is the name of an operation, or an empty text")
     if not isinstance(value.inputs, tuple):
