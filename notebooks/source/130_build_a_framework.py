@@ -1,11 +1,16 @@
-"""Lesson 130, build a framework: from numbers to arrays, a registry and a scheduler; then the lab's views look at it."""
+"""Lesson 130, build a framework: from numbers to arrays, a registry and a scheduler; then the lab's views look at it.
+
+After: 30_reverse_mode, 40_gradient_rules, 60_registering_an_op, 80_scheduling.
+"""
 
 # %% [markdown]
 # # Your own framework
 #
-# **The question:** how little is needed? The lecture ends with an advice: build a micro framework (微型框架) of your own;
-# addition, subtraction, multiplication, division and a few functions are enough. Here you build it, in five parts. Then it
-# learns to read real digits, and the pictures of this lab show *your* graph and *your* schedule.
+# **The question:** how little is needed for a framework of your own that learns, is drawn, and is scheduled?
+#
+# **The question:** how little is needed for a framework of your own that learns, and that can be drawn and scheduled?
+# and a few functions are enough. Here you build it, in five parts. Then it learns to read real digits, and the pictures of this
+# lab show *your* graph and *your* schedule.
 #
 # By the end you can
 #
@@ -15,8 +20,28 @@
 # * schedule what was recorded, with a ready queue (就绪队列),
 # * say what a framework for production has beyond these 150 lines.
 #
-# It takes 90 minutes and more; you need lessons 30, 40, 60 and 80. Whatever you wrote there you may use here. A later part
+# It takes 90 minutes; you need lessons 30, 40, 60 and 80. Whatever you wrote there you may use here. A later part
 # uses **your** earlier part, never one of ours: so do them in order. **Predict**, build, run, look, check.
+
+# %% [markdown] tags=["instructor"]
+# ### For the instructor
+#
+# | section | minutes |
+# | --- | --- |
+# | 1 Numbers | 20 |
+# | 2 Arrays | 18 |
+# | 3 A registry | 10 |
+# | 4 A scheduler | 14 |
+# | 5 All together | 12 |
+# | 6 It learns to read | 6 |
+# | 7 The lab looks at it | 10 |
+#
+# **What must come across:** a framework is a record, rules and an order. Each part asks little of the others, so one can be
+# changed without touching the rest. Whoever wrote `backward`, `unbroadcast` and `seven_steps` in lessons 30, 40 and 80 brings
+# them along.
+#
+# **If time is short, leave for home:** sections 3 and 4 as homework *before* this lesson; they need nothing of the first two.
+# Pairs may also share the parts, one engine and one registry with scheduler, and put them together in section 5.
 
 # %%
 import difflib
@@ -67,6 +92,12 @@ if Value:
 if Value:
     display(aw.GraphView(lab_graph(y, x=x, w=w)))
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** Which value gets two contributions, and what would go wrong if its rule ran after the first?
+#
+# **Expected:** `x`, from `mul` at the end and from `mul` at the beginning. It is not computed, so it has no rule; but a value
+# in between that is used twice would send on only a part. So the order is that of the longest ways.
+
 # %% [markdown]
 # Compare with your prediction: six or seven values? The plain number 1 is one of them.
 #
@@ -83,6 +114,12 @@ if Value:
         print("gradient of b:", np.shape(b.grad), "but b:", b.data.shape)
     except Exception as error:
         print("Yours stops at once:", error)
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** Who should add up: each rule, or the engine? What speaks for the rules?
+#
+# **Expected:** the engine, once for all ops, so that whoever adds an op cannot forget it. A rule could do it cheaper, without
+# making the stretched array first; large frameworks have such rules for a few ops.
 
 # %% [markdown]
 # `b` was *stretched*: NumPy used each of its numbers twice. Its gradient must have the shape of `b`, and each number of it is
@@ -127,6 +164,12 @@ careless = dict(FIRST_OPS)
 careless["mul"] = OpRules(lambda x, y: x * y, (lambda g, out, x, y: g * y,), lambda x, y: x)
 print("no error so far;", len(careless), "ops, as before")
 
+# %% [markdown] tags=["instructor"]
+# **Ask the class (1 minute).** Which mistakes can a registry see at once, and which not?
+#
+# **Expected:** counts, names and missing parts. Not whether a formula is right: that takes running it, with random numbers
+# against differences, as `gradcheck` and the check of section 5 do.
+
 # %% [markdown]
 # No error here; it comes at the first backward, far away, or never. A registry is a dictionary that asks questions first.
 #
@@ -168,6 +211,12 @@ if Tensor:
         if plan:
             timeline = lab_timeline(pairs, plan, lambda node: 1.0, workers)
             print(workers, "workers:", timeline.makespan, "seconds; faults:", timeline.faults())
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** Some of you see 4 seconds with two workers, some 5. Who is wrong?
+#
+# **Expected:** nobody; both are legal, and no worker is idle while a node is ready. Taking the newest ready node starts a sum
+# early and leaves a product for the end. The longest way first gives 4.
 
 # %% [markdown]
 # Seven operations: with one worker 7 seconds, with four or more 3, the length of the longest way. With two workers it is 4 or
@@ -302,6 +351,12 @@ if mine:
     total.backward()
     apart = [np.abs(outputs[name] - one.grad).max() for name, one in zip(list(outputs)[1:], parameters)]
     print(f"{len(tasks)} tasks in {1000 * real.makespan:.1f} ms; largest difference {max(apart):.1e}")
+
+# %% [markdown] tags=["instructor"]
+# **Ask the class (2 minutes).** The lab never saw your class. What did it use?
+#
+# **Expected:** `data`, `op`, `inputs`, and the three functions of each op. From these it made a graph of its own, in which each
+# op calls the student's functions, and everything else in the lab works on graphs.
 
 # %% [markdown]
 # The gradients agree but for rounding: the two sweeps add up in different orders.
