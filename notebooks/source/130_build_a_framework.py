@@ -6,11 +6,11 @@ After: 30_reverse_mode, 40_gradient_rules, 60_registering_an_op, 80_scheduling.
 # %% [markdown]
 # # Your own framework
 #
-# **The question:** how little is needed for a framework of your own that learns, is drawn, and is scheduled?
-#
 # **The question:** how little is needed for a framework of your own that learns, and that can be drawn and scheduled?
-# and a few functions are enough. Here you build it, in five parts. Then it learns to read real digits, and the pictures of this
-# lab show *your* graph and *your* schedule.
+#
+# The lecture ends with an advice: build a micro framework (微型框架) of your own; addition, subtraction, multiplication,
+# division and a few functions are enough. Here you build it, in five parts. Then it learns to read real digits, and the
+# pictures of this lab show *your* graph and *your* schedule.
 #
 # By the end you can
 #
