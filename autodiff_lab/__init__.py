@@ -20,7 +20,7 @@ from .forward_mode import jvp
 from .graph import Graph, Node, depth_first_order, is_topological_order, kahn_order
 from .graph_export import GraphFormatError
 from .operators import op, registry
-from .recording import graph_of, record
+from .recording import graph_of, record, record_until_error
 from .reverse_mode import grad, sweep, value_and_grad, vjp
 from .signatures import RegistrationError
 from .tensors import Tensor, tensor
@@ -54,7 +54,7 @@ __all__ = [
     "find_faulty_op", "fuse", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
     "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen",
     "map_leaves", "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "plan", "record",
-    "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "record_until_error", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _LATER = {  # what a training run does not need is loaded when it is asked for: 26 ms instead of 35, after NumPy's import

@@ -101,6 +101,7 @@ class Recorder:
             int, tuple[Any, int]
         ] = {}  # by identity; the array is kept so that the identity stays its own
         self._node_of: dict[int, int] = {}  # a record's serial number -> the node of its result
+        self._refused: tuple[Exception, Node] | None = None  # the last call that no rule took
 
     def input(self, value: Any, name: str) -> Symbol:
         """A new input, with the shape and dtype of an example value."""
@@ -123,12 +124,17 @@ class Recorder:
         ids = tuple(self._id_of(operand) for operand in operands)
         nodes = [self.nodes[i] for i in ids]
         dtypes = [node.dtype_fact for node in nodes]
-        shape = op.infer_shape([node.shape for node in nodes], attributes, dtypes)
-        dtype = op.infer_dtype(dtypes, attributes)
-        device = _result_device(nodes, attributes)
         name, whence = self._whence()
-        facts = {"op": op, "inputs": ids, "attributes": owned(attributes), "device": device, **whence}
-        return self._append("op", name, shape, dtype, **facts)
+        facts = {"op": op, "inputs": ids, "attributes": owned(attributes), **whence}
+        try:
+            shape = op.infer_shape([node.shape for node in nodes], attributes, dtypes)
+            dtype = op.infer_dtype(dtypes, attributes)
+            device = _result_device(nodes, attributes)
+        except Exception as error:
+            nowhere = np.dtype(np.float64)
+            self._refused = error, Node(len(self.nodes), "op", name, (), nowhere, serial=next_serial(), **facts)
+            raise
+        return self._append("op", name, shape, dtype, device=device, **facts)
 
     def _whence(self) -> tuple[str, dict[str, Any]]:
         """The name, phase, scope, source line and origin of a node that is made now."""
@@ -175,6 +181,13 @@ class Recorder:
             name,
             None if structure == LEAF else structure,
         )
+
+    def broken_off(self, error: Exception, inputs: Sequence[Symbol], name: str) -> Graph:
+        """The graph that there was when an error ended the function. If an op was refused, its call is the last node."""
+        nodes = tuple(self.nodes)
+        if self._refused is not None and self._refused[0] in (error, error.__cause__):
+            nodes += (self._refused[1],)
+        return Graph(nodes, tuple(symbol.id for symbol in inputs), tuple(node.id for node in nodes[-1:]), name)
 
     def _id_of(self, operand: Any) -> int:
         symbol = _symbol_below(operand)
@@ -237,6 +250,34 @@ def record(f: Callable[..., Any], *arguments: Any, **options: Any) -> Graph:
     >>> [(node.label, node.shape) for node in graph]
     [('input', (2, 3)), ('input', (3, 4)), ('matmul', (2, 4)), ('tanh', (2, 4))]
     """
+    recorder, inputs, symbols = _on_symbols(f, arguments)
+    with events.switched(recorder=recorder, phase="forward", origin=None, scope=""):
+        result = f(*symbols, **options)
+    return recorder.freeze(result, inputs, _name_of(f))
+
+
+def record_until_error(f: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Graph, Exception | None]:
+    """The graph as ``record`` gives it, and None; where an error ends ``f``, the graph so far, and the error.
+
+    A call that an op refused is the last node of that graph; it has no shape, so ``()`` stands for it.
+
+    >>> graph, error = record_until_error(lambda x, w: ops.tanh(x) @ w, np.zeros((2, 3)), np.zeros((4, 5)))
+    >>> print(error)
+    matmul(x: (2, 3) float64, y: (4, 5) float64): the last axis of x has size 3, but y (4, 5) offers 4 rows
+    >>> [node.label for node in graph]
+    ['input', 'input', 'tanh', 'matmul']
+    """
+    recorder, inputs, symbols = _on_symbols(f, arguments)
+    try:
+        with events.switched(recorder=recorder, phase="forward", origin=None, scope=""):
+            result = f(*symbols, **options)
+        return recorder.freeze(result, inputs, _name_of(f)), None
+    except Exception as error:
+        return recorder.broken_off(error, inputs, _name_of(f)), error
+
+
+def _on_symbols(f: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Recorder, list[Symbol], list[Any]]:
+    """A recorder, its inputs, and the arguments with those in the place of numbers and arrays."""
     now = events.context.get()
     if now is not None and now.recorder is not None:
         raise ValueError("record inside record: a graph is being recorded already; call the function itself")
@@ -252,9 +293,11 @@ def record(f: Callable[..., Any], *arguments: Any, **options: Any) -> Graph:
                 leaf = inputs[-1]
             replaced.append(leaf)
         symbols.append(structure.rebuild(replaced))
-    with events.switched(recorder=recorder, phase="forward", origin=None, scope=""):
-        result = f(*symbols, **options)
-    return recorder.freeze(result, inputs, getattr(f, "__name__", type(f).__name__))
+    return recorder, inputs, symbols
+
+
+def _name_of(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__name__", type(f).__name__))
 
 
 def parameter_names(f: Callable[..., Any], count: int) -> list[str]:
