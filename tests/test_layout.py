@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from autodiff_widgets.layout import Layout, is_leaf, place
 
 import autodiff_lab as ad
 from autodiff_lab.graph import Graph
+from autodiff_lab.optimizers import Adam
 from tests.drawn_graphs import GRAPHS, chain, joint, mlp_arguments, mlp_loss, residual
 
 PLACED = {name: (graph, place(graph, lambda node: 60.0 + 7 * (node.id % 9))) for name, graph in GRAPHS.items()}
@@ -158,6 +161,21 @@ def test_an_edge_that_passes_a_row_runs_in_a_lane_and_not_through_a_box() -> Non
             for box in layout.boxes:
                 if box.node not in (line.source, line.consumer) and top <= box.y and box.bottom <= bottom:
                     assert not box.x < x < box.right
+
+
+def test_an_update_stands_in_the_row_of_its_gradient_and_not_with_all_others() -> None:
+    rule = Adam()
+
+    def step(parameters: Any, state: Any, x: Any, y: Any) -> Any:
+        _, gradients = ad.value_and_grad(mlp_loss)(parameters, x, y)
+        return rule.update(parameters, gradients, state)
+
+    parameters, *data = mlp_arguments(6)
+    graph = ad.record(step, parameters, rule.initial_state(parameters), *data)
+    boxes = place(graph).boxes
+    heights = [boxes[node.id].y for node in graph if node.name == "updated"]
+    assert len(heights) == 12 and len(set(heights)) >= 6
+    assert max(Counter(box.y for box in boxes).values()) < len(graph) / 4
 
 
 def test_a_large_graph_is_placed_in_linear_space() -> None:

@@ -119,7 +119,7 @@ def _rows(graph: Graph) -> tuple[list[int], list[str]]:
     """Each node's row, and each row's scope.
 
     A leaf stands in the row above the op that uses it first (beside it, in the backward column); an op below all its inputs
-    and inside its scope's rows.
+    and inside its scope's rows. What an update computes from its state alone stands beside what reads it.
     """
     rows = [-1] * len(graph)
     scopes: list[str] = []
@@ -127,7 +127,7 @@ def _rows(graph: Graph) -> tuple[list[int], list[str]]:
     for node in graph:
         fresh = [i for i in node.inputs if rows[i] < 0]
         if node.phase != "forward":
-            rows[node.id] = row = _row_beside(node, graph, rows, max(len(scopes) - 1, 0))
+            rows[node.id] = row = _row_beside(node, graph, rows)
             for leaf in fresh:
                 rows[leaf] = row
         elif not is_leaf(node):
@@ -138,15 +138,20 @@ def _rows(graph: Graph) -> tuple[list[int], list[str]]:
             rows[node.id] = row
             for leaf in fresh:
                 rows[leaf] = row - 1
+    for node in reversed(graph.nodes):
+        if rows[node.id] < 0:
+            readers = (rows[reader] for reader in graph.consumers[node.id] if rows[reader] >= 0)
+            rows[node.id] = min(readers, default=-1 if is_leaf(node) else len(scopes) - 1)
     if graph.nodes and not scopes:
         scopes = [""]
     return [max(row, 0) for row in rows], scopes
 
 
-def _row_beside(node: Node, graph: Graph, rows: Sequence[int], last: int) -> int:
+def _row_beside(node: Node, graph: Graph, rows: Sequence[int]) -> int:
     """The row of a backward or update node: its origin's; else of the highest gradient or parameter that it reads.
 
-    A leaf without an origin has no row until something uses it.
+    What many updates share, as the number of the step, stands high up, so an update takes the row of the lowest. A leaf
+    without an origin, and what is computed from such leaves alone, have no row until something uses them.
     """
     if node.origin is not None:
         return rows[node.origin]
@@ -154,7 +159,7 @@ def _row_beside(node: Node, graph: Graph, rows: Sequence[int], last: int) -> int
         return -1
     reads = [rows[i] for i in node.inputs if rows[i] >= 0]
     gradients = [rows[i] for i in node.inputs if rows[i] >= 0 and graph.nodes[i].phase != "forward"]
-    return min(gradients or reads, default=last)
+    return (max if node.phase == "update" else min)(gradients or reads, default=-1)
 
 
 def _prefixes(scope: str) -> list[str]:
