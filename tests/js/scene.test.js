@@ -305,6 +305,27 @@ test("What shows the same thing in several places is selected together, and keep
   assert.match(el.querySelector(".details").textContent, /n1~a/);
 });
 
+test("A selection brings into sight what shows it in each picture, itself or what is akin to it", () => {
+  const pane = (...keys) => {
+    const rows = keys.map((key) => `<g class="row" data-op="${key}"><rect/></g>`).join("");
+    return { svg: `<svg xmlns="http://www.w3.org/2000/svg">${rows}</svg>`, label: "" };
+  };
+  const panes = [pane("n1~a", "n1", "n2"), pane("n2~b", "n1~b"), pane("n2")];
+  const frames = [{ caption: "all", changes: [], focus: null, source: null }];
+  const { el, click } = show({ title: "", panes, frames, facts: { n1: [["task", "n1"]] }, legend: [] });
+  const scrolled = [];
+  const far = { left: 900, right: 910, top: 900, bottom: 910 };
+  el.querySelectorAll(".pane").forEach((box, number) => {
+    box.getBoundingClientRect = () => ({ left: 0, right: 100, top: 0, bottom: 100, width: 100, height: 100 });
+    box.scrollBy = () => scrolled.push(number);
+    for (const row of box.querySelectorAll(".row")) {
+      row.getBoundingClientRect = () => (["n1", "n1~b"].includes(row.dataset.op) ? far : { left: 0, right: 9, top: 0, bottom: 9 });
+    }
+  });
+  click('[data-op="n1"]');
+  assert.deepEqual(scrolled, [0, 1]);
+});
+
 // ---- questions
 
 function asking(seed = 3) {

@@ -496,11 +496,24 @@ function buildPlayer(el, model, signal) {
     bar.show(reel.at, true);
   }
 
+  /**
+   * What shows a key in a box: its element, or else one that is akin to it.
+   * @param {Element} box @param {string} key
+   */
+  function shownIn(box, key) {
+    const itself = elements.get(key)?.find((element) => box.contains(element));
+    if (itself) return itself;
+    for (const [other, same] of elements) {
+      const near = akin(other, key) && same.find((element) => box.contains(element));
+      if (near) return near;
+    }
+  }
+
   /** Let every pane show an element. @param {string | null} key @param {boolean} smooth @param {number} [middle] */
   function look(key, smooth, middle) {
-    for (const element of elements.get(key ?? "") ?? []) {
-      const box = boxes.find((candidate) => candidate.contains(element));
-      if (box) follow(box, element, smooth, middle);
+    for (const box of boxes) {
+      const element = key !== null && shownIn(box, key);
+      if (element) follow(box, element, smooth, middle);
     }
   }
 
