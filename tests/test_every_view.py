@@ -69,7 +69,10 @@ OF_GRAPHS: dict[str, Callable[[Graph], View]] = {
     "graph, placed by Graphviz": partial(aw.GraphView, layout="graphviz"),
     "depth first": aw.TopologicalOrderView,
     "kahn": lambda graph: aw.TopologicalOrderView(graph, "kahn"),
+    "shapes": aw.ShapeInferenceView,
+    "fusion": aw.FusionView,
 }
+PLANNED = ("mlp", "joint diamond", "joint mlp", "joint residual", "hostile", "one input", "chain of 300")
 
 VIEWS: dict[str, Callable[[], View]] = {
     **{f"{view} of {name}": partial(make, graph) for view, make in OF_GRAPHS.items() for name, graph in GRAPHS.items()},
@@ -87,6 +90,7 @@ VIEWS: dict[str, Callable[[], View]] = {
         f"forward mode of {name}": partial(aw.ForwardModeView, f, *arguments, seed="all" if name == "expression" else 0)
         for name, (f, arguments) in FUNCTIONS.items()
     },
+    **{f"plan of {name}": lambda name=name: aw.PlanView(ad.plan(GRAPHS[name])) for name in PLANNED},  # type: ignore[misc]
     "diverging training of mlp": lambda: aw.TrainingView(diverging()),
     "training of runs with hostile names": lambda: aw.TrainingView(
         [StepTrained(name, 1, 1.0, 2.0) for name in HOSTILE[:4]]
@@ -354,7 +358,9 @@ def test_selecting_a_scope_collapses_it_and_selecting_its_box_opens_it() -> None
     assert view.collapsed == () and len(elements(view)) == before
 
 
-@pytest.mark.parametrize("make", [aw.GraphView, aw.TopologicalOrderView, aw.GradientFlowView, aw.ForwardModeView])
+@pytest.mark.parametrize(
+    "make", [aw.GraphView, aw.TopologicalOrderView, aw.ShapeInferenceView, aw.GradientFlowView, aw.ForwardModeView]
+)
 @pytest.mark.parametrize(
     "wrong",
     [np.ones((2, 2)), ad.tensor([1.0, 2.0]), square, "x * x", None, 3.0],

@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.reader import Player, kernel_says
+from tests.browser.reader import Player, kernel_says, kernel_value
 
 CELLS = (
     "import autodiff_lab as ad\nimport autodiff_widgets as aw\nfrom autodiff_lab.schedule import Task",
@@ -23,6 +23,9 @@ CELLS = (
     "race = aw.ReadyQueueView({'a': Task(cost=2), 'b': Task(), 'c': Task(after=['a'])}, 1, 'fifo', race=True)\nrace",
     "line = aw.TimelineView(race.timeline)\nline",
     "queue = aw.ReadyQueueView(race.tasks, 1, 'lifo', predict=True)\nqueue",
+    "graph = joint(square, 3.0)\nshapes = aw.ShapeInferenceView(graph)\nshapes",
+    "fusion = aw.FusionView(graph, predict=True)\nfusion",
+    "plan = aw.PlanView(ad.plan(graph))\nplan",
     "whole = aw.explain(diamond, 0.3)\nwhole",
 )
 
@@ -143,9 +146,30 @@ def test_a_view_asks_what_comes_next_and_tells_whether_it_was_right(page: Any) -
     assert player.counter().startswith("7 /")
 
 
+def test_views_of_passes_step_both_ways_and_select_together(page: Any) -> None:
+    players = {name: Player(page, 9 + place) for place, name in enumerate(("shapes", "fusion", "plan"))}
+    for name, player in players.items():
+        last = kernel_value(page, f"len({name}.frames) - 1")
+        player.root.get_by_role("button", name="Last step").click()
+        assert player.states() == kernel_value(page, f"{name}.scene.states_at(-1 + len({name}.frames))")
+        player.press("ArrowLeft", "ArrowLeft")
+        assert player.counter() == f"{last - 2} / {last}"
+        assert player.states() == kernel_value(page, f"{name}.scene.states_at({last - 2})")
+        player.press("Home")
+        assert player.states() == kernel_value(page, f"{name}.scene.states_at(0)")
+    mul = kernel_value(page, "next(f'n{node.serial}' for node in graph if node.label == 'mul')")
+    players["fusion"].root.locator(f".node[data-op='{mul}']").click()
+    assert {mul} <= players["shapes"].selected() and f"{mul}~step" in players["plan"].selected()
+    players["fusion"].press("Escape")
+    players["fusion"].root.get_by_role("button", name="Step forward").click()
+    assert players["fusion"].caption().endswith("Do they become one kernel?")
+    players["fusion"].root.get_by_role("button", name="yes, one kernel").click()
+    assert players["fusion"].caption().startswith("Right!")
+
+
 def test_an_explanation_is_one_page_whose_views_select_together(page: Any) -> None:
     count = int(kernel_says(page, "len(whole.views)"))
-    players = [Player(page, 9 + number) for number in range(count)]
+    players = [Player(page, 12 + number) for number in range(count)]
     assert page.get_by_text("Forward has 3 ops, backward adds 8").is_visible()
     exp = kernel_says(page, "next(f'n{node.serial}' for node in whole.views[2].graph if node.label == 'exp')").strip(
         "'"

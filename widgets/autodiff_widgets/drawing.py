@@ -116,11 +116,13 @@ def draw(
     badge: str | None = None,
     engine: Engine = "ladder",
     key: Callable[[Node], str] = key_of,
+    behind: Callable[[Layout], Iterable[str]] = lambda layout: (),
 ) -> Drawing:
     """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
 
     A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note
-    says so. ``engine`` says how ``layout.place`` places it. ``key`` names a node's element.
+    says so. ``engine`` says how ``layout.place`` places it. ``key`` names a node's element. ``behind`` gives shapes that are
+    drawn between the bands and the edges.
     """
     small, stands_for = collapsed(graph, collapse)
     note = ""
@@ -137,7 +139,7 @@ def draw(
     )
     note = " ".join(filter(None, [note, layout.notice]))
     keys = [_box_key(node) if "collapsed" in node.attributes else key(node) for node in small]
-    pane = Pane(_svg(small, layout, keys, texts, badge, note), label)
+    pane = Pane(_svg(small, layout, keys, texts, badge, note, behind(layout)), label)
     elements = {old: keys[new] for old, new in stands_for.items() if new < len(small)}
     edges = {
         (source, node.id, argument): line
@@ -171,9 +173,10 @@ def _svg(
     texts: Sequence[Sequence[Text]],
     badge: str | None,
     note: str,
+    behind: Iterable[str],
 ) -> str:
     """The document: bands behind edges behind nodes and names."""
-    parts = [shapes.band(band.x, band.y, band.width, band.height) for band in layout.bands]
+    parts = [*(shapes.band(band.x, band.y, band.width, band.height) for band in layout.bands), *behind]
     for line in sorted(layout.lines, key=lambda line: line.way != "saved"):
         source = small.nodes[line.source]
         key = f"{keys[line.source]}>{keys[line.consumer]}.{line.argument}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autodiff_lab import events
 
 from .captions import Names, counted, listed, says
+from .shapes import writable
+
+if TYPE_CHECKING:
+    from autodiff_lab.shapes import Inference
 
 
 def shape_words(shape: Any) -> str:
@@ -17,7 +21,7 @@ def shape_words(shape: Any) -> str:
     """
     if shape is None:
         return "of unknown rank"
-    sizes = ["?" if size is None else str(size) for size in shape]
+    sizes = ["?" if size is None else writable(str(size)) for size in shape]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
@@ -25,7 +29,7 @@ def shape_words(shape: Any) -> str:
 def _shape_inferred(event: events.ShapeInferred, name: Names) -> str:
     here, shape = name(event.node), shape_words(event.shape)
     if not event.rule:
-        return f"{here} has shape {shape}, {event.dtype}."
+        return f"{here[:1].upper()}{here[1:]} has shape {shape}, {event.dtype}."
     seen = listed([shape_words(operand) for operand in event.operands])
     return f"{here}: the shape rule {event.rule} of {event.op} is asked about {seen} and says {shape}, {event.dtype}."
 
@@ -60,3 +64,25 @@ def _group_formed(event: events.GroupFormed, name: Names) -> str:
 @says(events.LoopChosen)
 def _loop_chosen(event: events.LoopChosen, name: Names) -> str:
     return f"Kernel {event.number}, {event.name}, runs as {event.kind}: {event.why}."
+
+
+def shapes_caption(inference: Inference) -> str:
+    """How an inference ends: what is known, and which rules are to blame for what is not."""
+    count, rules = len(inference.graph), []
+    if not inference.unknown:
+        return f"Every size of all {count} shapes is known, by number or by name, and no number was computed."
+    for number in inference.lost:
+        op = inference.graph.nodes[number].op
+        if op is not None:
+            rules.append(f"{op.operand_rule_name('shape')} of {op.name}")
+    blame = f" The shape {'rule' if len(rules) == 1 else 'rules'} {listed(rules)} lost them." if rules else ""
+    return f"{len(inference.unknown)} of {count} shapes have sizes that nobody knows.{blame}"
+
+
+def refused_caption(node: str, reason: str) -> str:
+    """What ends a picture at a node: no shape can come out.
+
+    >>> refused_caption("`matmul` (node 2)", "matmul(…): its shape rule takes no such shapes")
+    '✗ `matmul` (node 2) has no shape. matmul(…): its shape rule takes no such shapes.'
+    """
+    return f"✗ {node} has no shape. {reason.rstrip('.')}."

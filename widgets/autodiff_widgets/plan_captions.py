@@ -1,49 +1,78 @@
-"""Sentences about plans: what was simplified, which steps there are, and which memory they use."""
+"""Sentences about plans: what is not computed, what each step runs, and where values lie."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from autodiff_lab import events
 
-from .captions import Names, counted, listed, says
+from .captions import Names, counted, says
 from .values import bytes_text
+
+if TYPE_CHECKING:
+    from autodiff_lab.planning import Plan
 
 
 @says(events.NodeFolded)
 def _node_folded(event: events.NodeFolded, name: Names) -> str:
-    if event.node == event.into:
-        return f"{name(event.node)} ({event.op}) has constant operands only: it is computed now, and is a constant from now on."
-    return f"{name(event.node)} ({event.op} with 1) has the value of {name(event.into)}: nothing is computed."
+    if event.into == event.node:
+        return f"{name(event.node)} has only constants as operands: it is computed once, now, and becomes a constant."
+    return f"{name(event.node)} has the value of {name(event.into)}, which takes its place."
 
 
 @says(events.NodeShared)
 def _node_shared(event: events.NodeShared, name: Names) -> str:
-    return f"{name(event.node)} computes what {name(event.earlier)} has computed ({event.op} of the same): it is done once."
+    return f"{name(event.node)} computes what {name(event.earlier)} has computed already: one result serves both."
 
 
 @says(events.NodeDropped)
 def _node_dropped(event: events.NodeDropped, name: Names) -> str:
-    return f"No output needs {name(event.node)} ({event.op}): it is not computed."
+    return f"No output needs {name(event.node)}: it is not computed."
 
 
 @says(events.StepPlanned)
 def _step_planned(event: events.StepPlanned, name: Names) -> str:
-    what = listed([name(node) for node in event.nodes])
-    return f"Step {event.step} computes {what}: {event.kind}, {counted(event.calls, 'call')}."
+    what = name(event.nodes[-1])
+    if len(event.nodes) > 1:
+        what = f"{counted(len(event.nodes), 'op')}, the last of which is {what}"
+    how = f"as {event.kind}" if event.calls == 1 else f"as {event.kind}, {event.calls} calls"
+    return f"Step {event.step} runs {what}, {how}."
 
 
 @says(events.BufferTaken)
 def _buffer_taken(event: events.BufferTaken, name: Names) -> str:
-    where = f"Step {event.step}: {name(event.node)} ({bytes_text(event.nbytes)}) is written into buffer {event.buffer}"
-    if event.in_place_of is None:
-        return f"{where}."
-    same = event.in_place_of == event.node
-    source = "what it was computed from" if same else name(event.in_place_of)
-    return f"{where}, in place of {source}, which nobody reads again."
+    size = bytes_text(event.nbytes)
+    if event.in_place_of is not None:
+        source = "what it is computed from" if event.in_place_of == event.node else name(event.in_place_of)
+        return (
+            f"{name(event.node)} is written over {source}, which nobody reads again: {size} of buffer {event.buffer}."
+        )
+    return f"{name(event.node)} goes into buffer {event.buffer}: {size}."
 
 
 @says(events.BufferReleased)
 def _buffer_released(event: events.BufferReleased, name: Names) -> str:
-    return (
-        f"Step {event.step} was the last to read {name(event.node)}: buffer {event.buffer} ({bytes_text(event.nbytes)}) "
-        "can serve another value."
+    return f"{name(event.node)} was read for the last time: buffer {event.buffer} is free again."
+
+
+def own_caption(node: str, nbytes: int) -> str:
+    """What is said of a value that lies in no buffer.
+
+    >>> own_caption("`h`", 96)
+    '`h` gets an array of its own: 96 B.'
+    """
+    return f"{node} gets an array of its own: {bytes_text(nbytes)}."
+
+
+def plan_caption(plan: Plan) -> str:
+    """What all steps need, and what using memory again saves."""
+    steps, most, peak = counted(len(plan.steps), "step"), plan.bytes_without_reuse, plan.peak_bytes
+    where = (
+        f"in {counted(len(plan.buffers), 'buffer')} and arrays of their own"
+        if plan.buffers
+        else "in arrays of their own"
     )
+    said = f"The plan has {steps}, whose values need {bytes_text(peak)}, {where}."
+    if most <= peak:
+        return said
+    return f"{said} If no memory were used twice, it would be {bytes_text(most)}, {most / peak:.1f} times as much."

@@ -32,7 +32,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a reader is asked before a frame shows: which element is it? Asked where the view's ``predict`` is on."""
+    """What a reader is asked before a frame shows: which element is it? Asked where the view's ``predict`` is on.
+
+    An answer that no element stands for has a word of its own in place of the element.
+    """
 
     text: str
     choices: tuple[tuple[str, str], ...]  # (element, what its button says)

@@ -168,6 +168,11 @@ def outline(points: Sequence[Point]) -> str:
     return f'<path d="M{"L".join(map(_p, points))}z"/>'
 
 
+def tube(points: Sequence[Point]) -> str:
+    """The way of an edge without an arrowhead, to be drawn as a broad stroke behind it."""
+    return f'<path d="{_way(points)}"/>'
+
+
 def rectangle(box: Box, radius: float) -> str:
     """A box with round corners."""
     return _rect(box.x, box.y, box.width, box.height, radius)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from . import shapes
@@ -14,32 +15,57 @@ HEIGHT, GAP, MARGIN, BETWEEN = 30.0, 4.0, 16.0, 22.0  # px
 
 
 class Entry(NamedTuple):
-    """A row: the key of its element, and one text for each column."""
+    """A row: the key of its element, one text for each column, and the keys of what it stands for besides."""
 
     key: str
     cells: tuple[Text, ...]
+    css: str = "row"
+    within: tuple[str, ...] = ()
 
 
-def table(label: str, lines: Iterable[str | Entry]) -> Pane:
-    """A pane with a heading for each string and a row for each entry.
+class Share(NamedTuple):
+    """A bar: its text, and how long it is as part of the widest row. It comes into sight in the state ``done``."""
+
+    key: str
+    text: str
+    part: float
+
+
+def table(label: str, lines: Iterable[str | Entry | Share]) -> Pane:
+    """A pane with a heading for each string, a row for each entry and a bar for each share.
 
     >>> table("Rules", ["mul", Entry("mul: shape", (Text("shape rule"), Text("broadcast_shape")))]).svg.count("</text>")
     3
     """
     lines = list(lines)
     lefts = _lefts([line.cells for line in lines if isinstance(line, Entry)])
-    width = max([lefts[-1], *(shapes.text_width(line, shapes.LABEL) for line in lines if isinstance(line, str))])
+    width = max([lefts[-1], *(shapes.text_width(text, shapes.LABEL) for text in map(_text, lines))])
     parts: list[str] = []
     y = MARGIN
     for line in lines:
         if isinstance(line, str):
             y += GAP if parts else 0.0
             parts.append(shapes.heading(line, MARGIN, y + 20))
+        elif isinstance(line, Share):
+            parts.append(_bar(line, Box(0, MARGIN, y, width, HEIGHT)))
         else:
             box = Box(0, MARGIN, y, width, HEIGHT)
-            parts.append(shapes.row(line.key, box, line.cells, lefts=lefts))
+            row = shapes.row(line.key, box, line.cells, line.css, lefts)
+            for key in line.within:
+                row = shapes.group(key, "", "", row)
+            parts.append(row)
         y += HEIGHT + GAP
     return Pane(shapes.page(width + 2 * MARGIN, y + MARGIN, parts), label)
+
+
+def _text(line: str | Entry | Share) -> str:
+    """The text that a heading or a bar has no columns for."""
+    return "" if isinstance(line, Entry) else line if isinstance(line, str) else line.text + "  "
+
+
+def _bar(share: Share, box: Box) -> str:
+    drawn = shapes.bar("", replace(box, width=max(share.part * box.width, 3.0)), "forward", share.text)
+    return shapes.column(share.key, box, share.text, drawn + shapes.heading(share.text, box.x + 10, box.middle + 5, ""))
 
 
 def _lefts(rows: Sequence[tuple[Text, ...]]) -> list[float]:
