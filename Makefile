@@ -1,4 +1,7 @@
-.PHONY: lab test check-fast wheels
+.PHONY: lab test check-fast wheels assignments mark
+
+# The environment that `make lab` has made, else whatever Python is active.
+PYTHON = $(firstword $(wildcard .venv/bin/python .venv/Scripts/python.exe) python3)
 
 lab: ## open JupyterLab on the first lesson
 	python3 lab.py
@@ -11,3 +14,11 @@ check-fast: ## format, lint, types, contracts and the tests that take seconds
 
 wheels: ## download all that the lab needs into build/wheels, for machines without a network
 	python3 lab.py wheels
+
+COURSE ?= build/course
+assignments: ## a course folder for nbgrader, made from the lessons: make assignments [COURSE=dir]
+	$(PYTHON) notebooks/course.py --out "$(COURSE)"
+
+OUT ?= build/marks
+mark: ## mark a folder of notebooks: make mark SUBMISSIONS=dir [OUT=dir]
+	$(PYTHON) -m autodiff_exercises.marking "$(SUBMISSIONS)" --out "$(OUT)"

@@ -32,6 +32,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import translation  # noqa: E402
 from autodiff_exercises.exercise import Exercise  # noqa: E402
+from autodiff_exercises.marking import MARKING_SEED  # noqa: E402
 from autodiff_exercises.registry import exercise_named  # noqa: E402
 from autodiff_exercises.syllabus import FILE, Lesson, written  # noqa: E402
 from course_tables import lesson_table, with_table  # noqa: E402
@@ -42,7 +43,6 @@ INDEX = "00_index"
 Edition = Literal["student", "instructor", "marked"]
 TEACHERS = HERE / "TEACHERS.md"
 FOLDERS: dict[Edition, Path] = {"student": HERE / "lessons", "instructor": HERE.parent / "build" / "instructor"}
-MARKING_SEED = 1  # whoever marks a class may choose another one in the instructor's edition
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -113,12 +113,14 @@ def _exercise_cells(exercise: Exercise, edition: Edition) -> Iterator[NotebookNo
     )
     answer = exercise.starter if edition == "student" else exercise.solved_between_marks
     yield new_code_cell(answer, metadata=_nbgrader(name, solution=True))
-    hidden = [
+    marked = [  # the last line is what nbgrader looks at, and where validate finds what is not right yet
+        f"display(found := check({name}))",
         "### BEGIN HIDDEN TESTS",
-        f"assert (found := check({name}, seed={MARKING_SEED})).right, found",
+        f"found = check({name}, seed={MARKING_SEED})",
         "### END HIDDEN TESTS",
+        "assert found.right, found",
     ]
-    lines = [*(hidden if edition != "student" else []), f"check({name})"]
+    lines = [f"check({name})"] if edition == "student" else marked
     yield new_code_cell("\n".join(lines), metadata=_nbgrader(f"{name}-check", points=1))
     if edition == "instructor":
         yield _for_instructors(wrong_answers(exercise))

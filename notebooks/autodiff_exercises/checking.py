@@ -105,6 +105,7 @@ def judged(exercise: Exercise, cases: Sequence[Case], done: Run) -> Outcome:
             message=belief.message,
             example=exercise.shown(wrong[0].case),
             returned=_what_came_back(wrong[0]),
+            raised=_how_it_failed(wrong[0].attempt.failure),
             printed=done.printed.get(wrong[0].attempt.number, ""),
         )
     if len(pairs) < len(cases):
@@ -158,6 +159,11 @@ def _what_came_back(wrong: Wrong) -> str:
         return f"It raised {wrong.attempt.failure}."
     changed = ", and changed its argument" if wrong.attempt.changed_arguments else ""
     return f"Yours returned {SHOWN.repr(wrong.answer)}{changed}."
+
+
+def _how_it_failed(failure: Failure | None) -> str:
+    """The class of the error and its line. Its words may hold the input, so marking leaves them out."""
+    return str(replace(failure, message="")) if failure and failure.kind != TOO_LATE else ""
 
 
 def _by_check(cases: Sequence[Case], results: Sequence[bool]) -> tuple[tuple[str, bool | None], ...]:

@@ -188,7 +188,7 @@ class Exercise:
     @property
     def explanations(self) -> tuple[Misconception, ...]:
         """What may be told: what any function can show, then the exercise's own."""
-        return (TOO_LARGE, THE_LAB_ANSWERS, *self.misconceptions)
+        return (TOO_LARGE, THE_LAB_ANSWERS, ASKS_FOR_INPUT, ENDS_PYTHON, REACHES_OUT, *self.misconceptions)
 
     @property
     def starter(self) -> str:
@@ -206,9 +206,10 @@ class Exercise:
 
     @property
     def solved_between_marks(self) -> str:
-        """The solution's source with the marks that nbgrader takes it out by."""
+        """The solution's source with the marks that nbgrader takes it out by, and behind it what is to be repaired."""
         head, body = _source(self.solution)
-        return "\n".join((head, BEGIN, body, END))
+        given = ["    # what is to be repaired:", _source(self.broken)[1]] if self.broken else []
+        return "\n".join((head, BEGIN, body, END, *given))
 
 
 def _source(function: Callable[..., Any]) -> tuple[str, str]:
@@ -258,6 +259,23 @@ THE_LAB_ANSWERS = Misconception(
     "Your function lets the lab do what you are asked to write. The lab is good for comparing: call it in a cell of its own, "
     "and look whether both give the same.",
     lambda wrong: any(one.failure == "AnsweredByTheLab" for one in wrong),
+)
+ASKS_FOR_INPUT = Misconception(
+    "asks for input",
+    "Your function calls `input()` and waits for somebody to type. Nobody is there when it is checked, or called by another "
+    "program: all that it needs comes as arguments.",
+    lambda wrong: any(one.failure == "EOFError" for one in wrong),
+)
+ENDS_PYTHON = Misconception(
+    "ends the program",
+    "Your function ends the program that calls it, with `exit()`, `quit()` or `sys.exit()`. A function ends with `return`.",
+    lambda wrong: any(one.failure == "SystemExit" for one in wrong),
+)
+REACHES_OUT = Misconception(
+    "reaches out of the exercise",
+    "Your function wanted to start or end a process, use the network, or change a file, and was kept from it. What it is asked "
+    "for follows from its arguments alone.",
+    lambda wrong: any(one.failure == "OutOfBounds" for one in wrong),
 )
 REMEMBERS = Misconception(
     "remembers the last call",

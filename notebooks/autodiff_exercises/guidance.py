@@ -9,7 +9,7 @@ from typing import Any
 
 from . import progress_file
 from .exercise import Exercise
-from .outcomes import MARKS, Message
+from .outcomes import MARKS, RIGHT, SO_FAR, Message
 from .progress_file import Record
 from .registry import EXERCISES, exercise_named
 
@@ -111,11 +111,12 @@ def progress() -> Progress:
     """Where you stand: every exercise with its state, checks and hints."""
     known, note = progress_file.records()
     rows = tuple((one.lesson, one.name, known.get(one.name, Record())) for one in EXERCISES.values())
-    return Progress(rows, tuple(text for text in (note, f"Kept in {progress_file.path()}") if text))
+    right = SO_FAR if any(record.state == "right" for _lesson, _name, record in rows) else ""
+    return Progress(rows, tuple(text for text in (note, right, f"Kept in {progress_file.path()}") if text))
 
 
 def _state(record: Record) -> str:
-    return f"{MARKS.get(record.state, ('?', ''))[0]} {record.state}"
+    return f"{MARKS.get(record.state, ('?', ''))[0]} {RIGHT if record.state == 'right' else record.state}"
 
 
 def _effort(record: Record) -> str:

@@ -21,6 +21,8 @@ CALL_THAT_FAILED = "The smallest input on which it happened; run it in a cell of
 CALL_WITHOUT_END = "This call did not come back:"
 PRINTED_BY_THE_CALL = "In this call your function printed:"
 PRINTED_FIRST = "The first that your function printed:"
+RIGHT = "right so far"  # what a student reads: other inputs than the visible ones are tried when a submission is marked
+SO_FAR = "Right so far: all visible checks passed; more run when it is marked."
 LINES = 10  # of what a function printed are shown
 
 
@@ -92,12 +94,13 @@ class Outcome:
     example: str = ""
     returned: str = ""
     printed: str = ""
+    raised: str = ""  # the class of the error that ended the call, and its line, without what it said
     notes: tuple[str, ...] = ()
     marking: bool = False  # these were the checks of a submission, not the visible ones
 
     @property
     def right(self) -> bool:
-        """Whether every check passed."""
+        """Whether every check that ran has passed."""
         return self.verdict == "right"
 
     def __repr__(self) -> str:
@@ -108,11 +111,12 @@ class Outcome:
 
     def _message(self) -> Message:
         sign, colour = MARKS[self.verdict]
-        heading = f"{sign} {self.exercise}: {self.verdict}"
+        heading = f"{sign} {self.exercise}: {RIGHT if self.right and not self.marking else self.verdict}"
         heading += f" ({self.misconception})" if self.misconception else ""
         why = self.why[:1].upper() + self.why[1:]
         before_code = "" if not self.example else CALL_THAT_FAILED if self.verdict == "wrong" else CALL_WITHOUT_END
-        said = tuple(text for text in (self.message, f"{why}." if why else "", before_code) if text)
+        raised = f"It raised {self.raised}." if self.raised and not self.returned else ""
+        said = tuple(text for text in (self.message, raised, f"{why}." if why else "", before_code) if text)
         notes = (*self._count(), *self.notes)
         return Message(heading, said, self.example, self.returned, notes, self._output(), colour)
 
@@ -126,7 +130,7 @@ class Outcome:
         if not self.checks:
             return ()
         passed = sum(result is True for _name, result in self.checks)
-        kind, more = ("", "") if self.marking else (" visible", "; more run on submission")
+        kind, more = ("", "") if self.marking else (" visible", "; more run when it is marked")
         lines = [f"{passed} of {len(self.checks)}{kind} checks passed{more}."]
         for result, word in ((False, "Failed"), (None, "Not reached")):
             names = [name for name, found in self.checks if found is result]

@@ -19,9 +19,11 @@ from typing import Any
 from .attempts import Attempt, Printed, attempt, file_of
 from .forking import Template
 from .processes import CheckProcess, Starter, as_if_inside_a_check, environment, inside_a_check, path
+from .receiving import received
 from .sending import sendable
+from .submitted import NotMade
 from .withholding import withheld
-from .worker import Job, received
+from .worker import Job
 
 SECONDS = 5.0
 SERVE = "from autodiff_exercises.worker import serve; serve()"
@@ -117,6 +119,8 @@ def _run_there(job: Job, count: int, file: str) -> Run:
 
 
 def _not_loaded(attempt: Attempt) -> str:
+    if attempt.failure and attempt.failure.kind == NotMade.__name__:
+        return attempt.failure.message
     return (
         f"your function uses something that exists in this notebook only, and the process for checks could not make it "
         f"({attempt.failure}); write it inside your function, or leave it out"
@@ -136,8 +140,10 @@ def _out_of_time(attempts: Sequence[Attempt], count: int, seconds: float, place:
 
 def _place(complaint: str, file: str) -> str:
     """The student's line in a dump of the stack; cloudpickle gives a notebook's functions a file name of its own."""
-    lines = re.findall(rf'File "(?:<dynamic-code>|{re.escape(file)})", line (\d+)', complaint)
-    return f", in line {lines[0]} of the cell or file that defines it" if lines else ""
+    found = re.search(rf'File "(?:<dynamic-code>|{re.escape(file)}|<(cell \d+)>)", line (\d+)', complaint)
+    if not found:
+        return ""
+    return f", in line {found[2]} of {f'code {found[1]}' if found[1] else 'the cell or file that defines it'}"
 
 
 def _how_it_ended(code: int | None, complaint: str, place: str) -> str:

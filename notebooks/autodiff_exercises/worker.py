@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from .attempts import Attempt, NotPlain, Printed, Tell, attempt, not_loaded
 from .processes import MARK, SAME_ORDER
+from .submitted import Submitted
 from .withholding import withheld
 
 MEMORY = (
@@ -58,7 +59,7 @@ def serve() -> None:
         faulthandler.enable(complaints)
         watch = functools.partial(faulthandler.dump_traceback_later, exit=True, file=complaints)
         watch(job.seconds)
-        _limit_memory()
+        limit_memory()
         sys.setrecursionlimit(CALLS_INSIDE_EACH_OTHER)
         sent = 0
         with withheld(job.withheld):
@@ -97,6 +98,8 @@ def _limits(seconds: float, each: Sequence[float | None], watch: Callable[[float
 def _attempts(pickled: bytes, before: Callable[[int], None], tell: Tell) -> Iterator[Attempt]:
     try:
         function, cases = pickle.loads(pickled)
+        if isinstance(function, Submitted):
+            function = function.made()
     except Exception as error:
         yield not_loaded(error)
         return
@@ -112,7 +115,7 @@ def _end() -> None:
     os._exit(0)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
     """Limit what may be added to the address space, of which the threads of NumPy's BLAS alone may hold gigabytes."""
     if sys.platform == "linux":
         import resource
@@ -141,29 +144,3 @@ def _write(stream: BinaryIO, one: Printed | bytes) -> None:
     data = one if isinstance(one, bytes) else pickle.dumps(one)
     stream.write(struct.pack(">Q", len(data)) + data)
     stream.flush()
-
-
-def received(data: bytes) -> tuple[tuple[Attempt, ...], dict[int, str]]:
-    """The attempts, and what they printed by number, among what a process wrote before it ended."""
-    attempts: list[Attempt] = []
-    printed: dict[int, str] = {}
-    for frame in _frames(data):
-        try:
-            one = pickle.loads(frame)
-        except Exception:  # a class that exists over there only
-            one = Attempt(len(attempts), answer=NotPlain("foreign"))
-        if isinstance(one, Printed):
-            printed[one.number] = printed.get(one.number, "") + one.text
-        else:
-            attempts.append(one)
-    return tuple(attempts), printed
-
-
-def _frames(data: bytes) -> Iterator[bytes]:
-    """The complete frames."""
-    start = 0
-    while start + 8 <= len(data):
-        (length,) = struct.unpack(">Q", data[start : start + 8])
-        start += 8 + length
-        if start <= len(data):
-            yield data[start - length : start]
