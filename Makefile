@@ -21,4 +21,5 @@ assignments: ## a course folder for nbgrader, made from the lessons: make assign
 
 OUT ?= build/marks
 mark: ## mark a folder of notebooks: make mark SUBMISSIONS=dir [OUT=dir]
+	$(if $(SUBMISSIONS),,$(error say which folder: make mark SUBMISSIONS=dir))
 	$(PYTHON) -m autodiff_exercises.marking "$(SUBMISSIONS)" --out "$(OUT)"

@@ -101,7 +101,7 @@ def test_progress_remembers_and_right_stays_right(own_progress: Path) -> None:
     for function in (exercise.wrong[0][0], exercise.solution, exercise.wrong[1][0]):
         check(exercise.name, function)
     hint(exercise.name)
-    assert "✓ right  topological_order  (10_computation_graph; 3 checks, 1 hint)" in repr(progress())
+    assert "✓ right so far  topological_order  (10_computation_graph; 3 checks, 1 hint)" in repr(progress())
     assert "topological_order" in progress()._repr_html_()
     assert json.loads(own_progress.read_text())[exercise.name]["state"] == "right"
 

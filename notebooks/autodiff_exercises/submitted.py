@@ -1,6 +1,7 @@
 """An answer as it stands in a submission: made, in the process for checks, from the statements that it needs."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 from collections.abc import Callable, Iterator
@@ -54,10 +55,11 @@ class Submitted:
     def _run(self) -> Callable[..., Any]:
         """Run each statement, also after one that stopped: what is not needed after all does not cost the answer."""
         names: dict[str, Any] = {**LESSON_NAMES, "display": print}
-        stopped = ""
+        stopped, flags = "", 0
         for cell, statement in self._statements():
+            flags |= _flags_of(statement)
             try:
-                exec(compile(ast.Module([statement], []), f"<cell {cell}>", "exec", dont_inherit=True), names)
+                exec(compile(ast.Module([statement], []), f"<cell {cell}>", "exec", flags, dont_inherit=True), names)
             except BaseException as error:
                 stopped = (
                     stopped or f"; line {statement.lineno} of code cell {cell} stopped with {type(error).__name__}"
@@ -71,3 +73,12 @@ class Submitted:
         for piece in self.pieces:
             body = ast.parse(piece.source).body
             yield from ((piece.cell, body[number]) for number in piece.statements)
+
+
+def _flags_of(statement: ast.stmt) -> int:
+    """How Python is to be read from here on: ``from __future__ import annotations`` holds for all cells below."""
+    if not isinstance(statement, ast.ImportFrom) or statement.module != "__future__":
+        return 0
+    return sum(
+        getattr(__future__, alias.name).compiler_flag for alias in statement.names if hasattr(__future__, alias.name)
+    )

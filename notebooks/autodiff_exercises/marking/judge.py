@@ -55,7 +55,7 @@ def judge(job: Job) -> None:
         if exercise.name not in job.done:
             _tell(begins=exercise.name)
             limited = replace(exercise, seconds=job.seconds or exercise.seconds)
-            _tell(found=_as_plain(marked(cells, limited, job.seed)))
+            _tell(found=as_plain(marked(cells, limited, job.seed)))
     _tell(end=True)
 
 
@@ -70,7 +70,8 @@ def marked(cells: list[Cell], exercise: Exercise, seed: int) -> Outcome:
         return Outcome(exercise.name, "could not be checked", why=why, marking=True)
 
 
-def _as_plain(outcome: Outcome) -> dict[str, Any]:
+def as_plain(outcome: Outcome) -> dict[str, Any]:
+    """What of an outcome is told, as JSON can hold it."""
     names = ("exercise", "verdict", "checks", "misconception", "message", "raised", "why", "notes")
     return {name: getattr(outcome, name) for name in names}
 

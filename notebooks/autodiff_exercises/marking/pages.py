@@ -129,6 +129,7 @@ def class_page(marks: Sequence[Mark], reports: Mapping[str, str], notes: Sequenc
         _exercises(marks),
         "<h2>Commonest misconceptions</h2>",
         _misconceptions(marks),
+        *_by_hand(marks),
         "<h2>Students</h2>",
         _students(marks, reports),
     )
@@ -156,6 +157,24 @@ def _misconceptions(marks: Sequence[Mark]) -> str:
         for (belief, exercise), number in count.most_common(COMMONEST)
     ]
     return _table(["Students", "Misconception", "Exercise", "What they are told"], rows, numbers=[0])
+
+
+def _by_hand(marks: Sequence[Mark]) -> list[str]:
+    """What could not be checked, and why: somebody may want to look at it."""
+    rows = [
+        [
+            f'<span class="name">{escape(mark.student)}</span>',
+            f"<code>{escape(mark.exercise)}</code>",
+            _paragraph(mark.why),
+        ]
+        for mark in marks
+        if mark.outcome == "could not be checked"
+    ]
+    return (
+        ["<h2>To look at by hand</h2>", _table(["Student", "Exercise", "Why it could not be checked"], rows)]
+        if rows
+        else []
+    )
 
 
 def _students(marks: Sequence[Mark], reports: Mapping[str, str]) -> str:

@@ -43,9 +43,8 @@ class Statement:
 
     @cached_property
     def binds(self) -> set[str]:
-        """Names that have a new value afterwards; a star where that is not known."""
-        found = {one.get_name() for one in self._table.get_symbols() if one.is_assigned() or one.is_imported()}
-        return found | {alias.name for alias in getattr(self.tree, "names", ()) if alias.name == "*"}
+        """Names that have a new value afterwards."""
+        return {one.get_name() for one in self._table.get_symbols() if one.is_assigned() or one.is_imported()}
 
     @cached_property
     def uses(self) -> set[str]:
@@ -60,6 +59,12 @@ class Statement:
         if isinstance(self.tree, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
             return set()
         return {name for node in ast.walk(self.tree) for name in _changed_by(node)}
+
+    @property
+    def concerns_all(self) -> bool:
+        """Whether every statement below may depend on it: it imports a star, or how Python is to be read."""
+        tree = self.tree
+        return isinstance(tree, ast.ImportFrom) and (tree.module == "__future__" or tree.names[0].name == "*")
 
     @property
     def imports(self) -> bool:
@@ -150,7 +155,7 @@ def _needed(pool: Sequence[Statement], name: str) -> list[Statement]:
         new = {
             place
             for place, one in enumerate(pool)
-            if "*" in one.binds or one.binds & names or (one.changes - modules) & names
+            if one.concerns_all or one.binds & names or (one.changes - modules) & names
         } - chosen
         if not new:
             return [pool[place] for place in sorted(chosen)]

@@ -18,14 +18,15 @@ class Submission:
 
 
 def submissions_in(folder: Path) -> list[Submission]:
-    """Every submission in the folder, by student.
+    """Every submission in the folder, by student; of nbgrader's course folder, what students have submitted.
 
     Raises:
         ValueError: where there is none.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder; give the folder with the submissions")
-    found = [_submission(file.relative_to(folder), folder) for file in _notebooks(folder)]
+    place = folder / "submitted" if (folder / "submitted").is_dir() else folder
+    found = [_submission(file.relative_to(place), place) for file in _notebooks(place)]
     if not found:
         raise ValueError(f"no notebook (NAME.ipynb, or STUDENT/NAME.ipynb) lies in {folder}")
     return sorted(found, key=lambda one: (one.student.casefold(), str(one.file)))
@@ -39,10 +40,9 @@ def _notebooks(folder: Path) -> Iterator[Path]:
 
 
 def _submission(file: Path, folder: Path) -> Submission:
-    """Whose a file is: the first folder's name, or its own; nbgrader puts all into a folder ``submitted``."""
-    parts = file.parts[1:] if file.parts[0] == "submitted" and len(file.parts) > 1 else file.parts
-    names = (*parts[1:-1], file.stem)
-    return Submission(_readable(parts[0] if len(parts) > 1 else file.stem), folder / file, names)
+    """Whose a file is: the first folder's name, or its own."""
+    student, *more = file.parts
+    return Submission(_readable(student if more else file.stem), folder / file, (*more[:-1], file.stem))
 
 
 def _readable(name: str) -> str:
