@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
 INDEX = "00_index.ipynb"
-MEGABYTES_NEEDED = {"lab": 450, "dev": 350, "gpu": 650}  # measured on Linux: installed size and the download next to it
+MEGABYTES_NEEDED = {"lab": 450, "dev": 450, "gpu": 650}  # measured on Linux: installed size and the download next to it
 
 
 class Problem(Exception):

@@ -46,7 +46,7 @@ def write_sources(folder: Path, lessons: Sequence[str] = ()) -> list[str]:
     if not (folder / "nbgrader_config.py").exists():
         (folder / "nbgrader_config.py").write_text(CONFIGURATION, encoding="utf-8")
     chosen = [path for path in sources() if not lessons or path.stem in lessons]
-    texts = {path.stem: built(path, "instructor") for path in chosen}
+    texts = {path.stem: built(path, "marked") for path in chosen}
     made = {name: text for name, text in texts.items() if '"grade_id"' in text}
     for name, text in made.items():
         target = folder / "source" / name / f"{name}.ipynb"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from autodiff_exercises.marking.tables import put as put_file
 from autodiff_exercises.registry import EXERCISES
 
 from tests.handed_in import code_cell, lesson, put
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 # ------------------------------------------------------------------------------------------------------ reading a file
 
@@ -239,8 +242,7 @@ def what_confined_code_met(tmp_path_factory: pytest.TempPathFactory) -> dict[str
     folder = tmp_path_factory.mktemp("confined")
     (folder / "kept").touch()
     program = CONFINED.format(mark=processes.MARK, acts=ACTS)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=ENVIRONMENT, capture_output=True, check=True)
     assert os.listdir(folder) == ["kept"]
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -251,6 +253,30 @@ def test_confined_code_is_kept_from(act: str, what_confined_code_met: dict[str, 
     if act in ON_POSIX and sys.platform == "win32":
         pytest.xfail("Windows does not know it")
     assert what_confined_code_met[act].startswith("OutOfBounds: ")
+
+
+# What the system does beside Python, where it gives a namespace: protection() tells who reads the reports.
+
+
+@pytest.mark.slow
+def test_in_a_namespace_nobody_answers_on_the_network() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        program = f"import socket; socket.create_connection({server.getsockname()!r}, timeout=5)"
+        done = subprocess.run([*judges.namespace(), sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode == 0) == (not judges.namespace())
+    assert ("Python refuses the network" in judges.protection()) == (not judges.namespace())
+
+
+@pytest.mark.slow
+def test_in_a_namespace_of_its_own_a_process_cannot_write_files(tmp_path: Path) -> None:
+    program = "from autodiff_exercises.marking.judge import make_files_read_only as f; f(); open('new', 'w')"
+    alone = judges.namespace()[1:] == judges.ALONE
+    if alone:
+        command = [*judges.namespace(), sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert "Read-only file system" in done.stderr
+    assert ("read-only files" in judges.protection()) == alone
+    assert not list(tmp_path.iterdir())
 
 
 # ------------------------------------------------------------------------------------------------ the process that marks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +21,13 @@ from .registry import exercise_named
 from .sandbox import Run, run
 
 VISIBLE_SEED = 0
+TOLD_BY_NAME = (
+    "AnsweredByTheLab",
+    "LinAlgError",
+    "OpError",
+    "OutOfBounds",
+    "TooManyCalls",
+)  # and what Python has itself
 
 
 class _Shown(reprlib.Repr):
@@ -162,8 +170,15 @@ def _what_came_back(wrong: Wrong) -> str:
 
 
 def _how_it_failed(failure: Failure | None) -> str:
-    """The class of the error and its line. Its words may hold the input, so marking leaves them out."""
-    return str(replace(failure, message="")) if failure and failure.kind != TOO_LATE else ""
+    """The class of the error and its line, without its words, which may hold the input; so may a class of the student's."""
+    if failure is None or failure.kind == TOO_LATE:
+        return ""
+    kind = (
+        failure.kind
+        if failure.kind in TOLD_BY_NAME or hasattr(builtins, failure.kind)
+        else "an exception of its own class"
+    )
+    return str(replace(failure, kind=kind, message=""))
 
 
 def _by_check(cases: Sequence[Case], results: Sequence[bool]) -> tuple[tuple[str, bool | None], ...]:

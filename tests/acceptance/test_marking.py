@@ -112,10 +112,10 @@ def test_a37_the_reference_has_the_full_mark(tmp_path: Path) -> None:
 
 
 def test_a37_an_error_whose_words_hold_the_input_is_told_without_its_words(tmp_path: Path) -> None:
-    telling = "def exp_vjp(g, x):\n    raise ValueError(repr((g, x, g * np.exp(x))))"
-    mark = grade_one(tmp_path, EXP, telling)
-    assert mark.raised.startswith("ValueError (line 2")
-    assert_shows_no_answer(EXP, student_page("anna", [mark]))
+    for telling in ("raise ValueError({})", "raise type({}, (Exception,), {{}})"):
+        mark = grade_one(tmp_path, EXP, f"def exp_vjp(g, x):\n    {telling.format('repr((g, x, g * np.exp(x)))')}")
+        assert mark.raised.endswith(" (line 2 of the cell or file that defines it)")
+        assert_shows_no_answer(EXP, student_page("anna", [mark]))
 
 
 # ------------------------------------------------------------------------------------------------------------------ A38

@@ -88,7 +88,7 @@ def main() -> None:
     job = Job(**json.loads(sys.stdin.readline()))
     threading.Thread(target=_end_with_whoever_asked, daemon=True).start()
     if job.alone:
-        _make_files_read_only()
+        make_files_read_only()
     limit_memory()
     judge(job)
 
@@ -103,7 +103,7 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "user")]
 
 
-def _make_files_read_only() -> None:
+def make_files_read_only() -> None:
     """In a mount namespace of its own, make every file system read-only; Linux before 5.12 refuses, and then they stay."""
     mount_setattr, here, recursive, read_only = 442, -100, 0x8000, _MountAttributes(1, 0, 0, 0)
     ctypes.CDLL(None).syscall(

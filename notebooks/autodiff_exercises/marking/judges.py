@@ -73,7 +73,7 @@ class Marker:
             ]
             if any("end" in one for one in told):
                 break
-            marks.append(_ended_early(submission, told, bool(marks)))
+            marks.append(_ended_early(submission, told, self.lesson))
             if marks[-1].exercise == WHOLE:
                 break
         return marks
@@ -140,14 +140,14 @@ def _lesson(exercise: str) -> str:
     return EXERCISES[exercise].lesson
 
 
-def _ended_early(submission: Submission, told: list[dict[str, Any]], begun: bool) -> Mark:
+def _ended_early(submission: Submission, told: list[dict[str, Any]], lesson: str) -> Mark:
     """The mark that stands for what a judge did not come to the end of."""
     for one in told:
         if "unreadable" in one:
-            return Mark(submission.student, "", WHOLE, "could not be checked", why=one["unreadable"])
+            return Mark(submission.student, lesson, WHOLE, "could not be checked", why=one["unreadable"])
     name = next((one["begins"] for one in reversed(told) if "begins" in one), "")
     if name:
         why = "the process that compares its answers was ended by it, or did not come to an end"
         return Mark(submission.student, _lesson(name), name, "could not be checked", why=why)
     why = "reading it takes too long, or ends the process that does it"
-    return Mark(submission.student, "", WHOLE, "could not be checked", why=why)
+    return Mark(submission.student, lesson, WHOLE, "could not be checked", why=why)
