@@ -34,14 +34,14 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, 
 # ------------------------------------------------------------------------------------------------------ reading a file
 
 NOT_NOTEBOOKS = {
-    "an empty file": (b"", "empty"),
-    "half a file": (b'{"cells": [', "not JSON"),
-    "another encoding": ('{"cells": []}'.encode("utf-16"), "UTF-8"),
-    "another format": (b'{"nbformat": 3, "worksheets": []}', "format is 3"),
-    "a format that is no number": (b'{"nbformat": [4]}', "format is [4]"),
-    "a list": (b"[]", "not a notebook"),
-    "no list of cells": (b'{"nbformat": 4, "cells": {}}', "no list of cells"),
-    "deeply nested": (b"[" * 100_000, "nested too deeply"),
+    "an empty file": (b"", "the file is empty"),
+    "half a file": (b'{"cells": [', "it is not JSON ("),
+    "another encoding": ('{"cells": []}'.encode("utf-16"), "it is not text in UTF-8"),
+    "another format": (b'{"nbformat": 3, "worksheets": []}', "its notebook format is 3, not 4; open it"),
+    "a format that is no number": (b'{"nbformat": [4]}', "its notebook format is [4], not 4"),
+    "a list": (b"[]", "it is JSON, but not a notebook"),
+    "no list of cells": (b'{"nbformat": 4, "cells": {}}', "it has no list of cells"),
+    "deeply nested": (b"[" * 100_000, "its JSON is nested too deeply"),
 }
 
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_no_notebook_is_told_why(content: str, tmp_path: Path) ->
     data, reason = NOT_NOTEBOOKS[content]
     with pytest.raises(Unreadable) as told:
         cells_of(put(tmp_path, "anna", data))
-    assert reason in str(told.value)
+    assert str(told.value).startswith(reason)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")

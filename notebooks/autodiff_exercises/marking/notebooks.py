@@ -55,8 +55,9 @@ def cells_of(path: Path) -> list[Cell]:
 
 
 def _notebook(path: Path) -> dict[str, Any]:
+    text = _text(path)
     try:
-        content = json.loads(_text(path))
+        content = json.loads(text)
     except RecursionError:
         raise Unreadable("its JSON is nested too deeply") from None
     except ValueError as error:
