@@ -269,14 +269,21 @@ def test_in_a_namespace_nobody_answers_on_the_network() -> None:
 
 @pytest.mark.slow
 def test_in_a_namespace_of_its_own_a_process_cannot_write_files(tmp_path: Path) -> None:
-    program = "from autodiff_exercises.marking.judge import make_files_read_only as f; f(); open('new', 'w')"
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir()
+    program = f"""
+from autodiff_exercises.marking.judge import make_files_read_only
+make_files_read_only()
+open("in its folder", "w").write("in memory")
+open({str(outside)!r}, "w")
+"""
     alone = judges.namespace()[1:] == judges.ALONE
     if alone:
         command = [*judges.namespace(), sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-        assert "Read-only file system" in done.stderr
+        done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert f"Read-only file system: {str(outside)!r}" in done.stderr
     assert ("read-only files" in judges.protection()) == alone
-    assert not list(tmp_path.iterdir())
+    assert list(tmp_path.rglob("*")) == [folder]
 
 
 # ------------------------------------------------------------------------------------------------ the process that marks
@@ -284,7 +291,8 @@ def test_in_a_namespace_of_its_own_a_process_cannot_write_files(tmp_path: Path) 
 
 def marks_of(folder: Path, notebook: dict[str, Any] | bytes, **options: Any) -> dict[str, Mark]:
     file = put(folder, "anna", notebook)
-    marker = Marker(seed=1, folder=str(folder), **options)
+    (folder / "empty").mkdir(exist_ok=True)
+    marker = Marker(seed=1, folder=str(folder / "empty"), **options)
     return {mark.exercise: mark for mark in marker.marks_of(Submission("anna", file, ("anna",)))}
 
 

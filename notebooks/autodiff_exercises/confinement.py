@@ -34,11 +34,8 @@ UNTOLD = (  # no hook is told of these
 )
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 HERE = str(Path(__file__).parent) + os.sep
-# What stays of this package: what the process for checks works with, and what lessons import and holds no answer.
-KEPT = (
-    "abstract_arrays", "attempts", "confinement", "error_plot", "limits", "planted_ops", "processes", "receiving", "sameness",
-    "sandbox", "sending", "submitted", "withholding", "worker",
-)  # fmt: skip
+# What stays of this package: what answers are sent back in, and what lessons import and holds no answer.
+KEPT = ("abstract_arrays", "attempts", "error_plot", "limits", "planted_ops")
 _done: list[bool] = []
 
 

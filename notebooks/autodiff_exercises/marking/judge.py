@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,16 +100,27 @@ def _end_with_whoever_asked() -> None:
     os._exit(1)
 
 
-class _MountAttributes(ctypes.Structure):
+class _Attributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "user")]
 
 
 def make_files_read_only() -> None:
-    """In a mount namespace of its own, make every file system read-only; Linux before 5.12 refuses, and then they stay."""
-    mount_setattr, here, recursive, read_only = 442, -100, 0x8000, _MountAttributes(1, 0, 0, 0)
-    ctypes.CDLL(None).syscall(
-        mount_setattr, here, b"/", recursive, ctypes.byref(read_only), ctypes.c_size_t(ctypes.sizeof(read_only))
-    )
+    """In a mount namespace of its own, make all files read-only, and this folder a place in memory for what is passed on.
+
+    Where the system refuses (Linux before 5.12), files stay as they are.
+    """
+    here, tmpfs, read_only, below = os.getcwd(), b"tmpfs", 1, 0x8000  # AT_RECURSIVE
+    if ctypes.CDLL(None).mount(tmpfs, here.encode(), tmpfs, 0, b"size=256m") == 0:
+        _set_mount(b"/", below, _Attributes(set=read_only))
+        _set_mount(here.encode(), 0, _Attributes(clear=read_only))
+        os.chdir(here)
+        tempfile.tempdir = here
+
+
+def _set_mount(place: bytes, flags: int, attributes: _Attributes) -> None:
+    mount_setattr, from_the_top = 442, -100  # the number of the call, the same on every processor; AT_FDCWD
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    ctypes.CDLL(None).syscall(mount_setattr, from_the_top, place, flags, ctypes.byref(attributes), size)
 
 
 if __name__ == "__main__":
