@@ -166,7 +166,9 @@ def test_an_instructor_has_questions_for_the_class_with_the_expected_answers(sou
 def test_an_instructor_reads_each_misconception_with_its_message_and_a_wrong_answer(source: Path) -> None:
     cells = notebook(source, "instructor").cells
     for name in exercises_of(source):
-        (place,) = [number for number, cell in enumerate(cells) if cell.source.endswith(f"\ncheck({name})")]
+        (place,) = [
+            number for number, cell in enumerate(cells) if cell.source.startswith(f"display(found := check({name}))")
+        ]
         told, exercise = cells[place + 1].source, EXERCISES[name]
         messages = {one.name: one.message for one in exercise.explanations}
         for function, belief in exercise.wrong:
