@@ -290,13 +290,15 @@ class Run:
 
 
 def _run_calls(calls: Sequence[NumPyCall], values: dict[int, Any]) -> None:
-    def given(operand: Any) -> Any:
-        if isinstance(operand, Value):
-            return values[operand.number]
-        return type(operand)(map(given, operand)) if type(operand) in (tuple, list) else operand
-
     for call in calls:
-        values[call.result] = call.function(*map(given, call.operands), **call.options)
+        values[call.result] = call.function(*[_given(one, values) for one in call.operands], **call.options)
+
+
+def _given(operand: Any, values: Mapping[int, Any]) -> Any:
+    # not inside of _run_calls: a function that calls itself there would keep all values alive until the collector runs
+    if isinstance(operand, Value):
+        return values[operand.number]
+    return type(operand)(_given(one, values) for one in operand) if type(operand) in (tuple, list) else operand
 
 
 def _split(blocks: int, count: int) -> list[range]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -148,6 +150,17 @@ def test_outputs_are_written_into_arrays_that_are_handed_over_also_with_gaps() -
         found = loop(x, out=(None, gaps, None))
         assert found[1] is gaps and found[0] is not whole
         compare(found, expected, rounded=False)
+
+
+def test_what_a_loop_gave_is_freed_when_nobody_needs_it_and_not_when_the_collector_runs() -> None:
+    for x in (LARGE[:100], LARGE):
+        loop, _ = only_loop(curve, x)
+        gc.disable()
+        try:
+            result = ref(loop(x)[0])
+            assert result() is None
+        finally:
+            gc.enable()
 
 
 def test_what_a_loop_gave_is_not_changed_by_its_next_runs() -> None:
