@@ -1,7 +1,8 @@
 """Fused groups with loops that Numba compiles: arithmetic in registers, NumPy's own functions for everything else.
 
-What passes between two compiled parts, or between one and a function such as tanh, is a block of scratch memory. NumPy's vector
-code for exp and tanh is faster than what Numba makes of the C library's, and so the numbers are those of NumPy bit by bit.
+What passes between two compiled parts, or between one and a function such as exp, is a block of scratch memory. NumPy's vector
+code for exp is faster than what Numba makes of the C library's, and so the numbers are those of NumPy bit by bit. With one
+exception: tanh in single precision, which took most of such loops' time, is a quotient of polynomials (``rational_tanh``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .loop_blocks import aligned
 from .loop_code import LoopCode
 from .loop_programs import NotALoop, values_in
 from .numpy_calls import DType, Fact, NumPyCall, Value, cast, select
+from .rational_tanh import tanh
 
 # NumPy's ufuncs as Python writes them for two numbers. Each gives NumPy's bits: no function of the C library is among them.
 _BETWEEN = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "greater": ">",
@@ -33,6 +35,7 @@ SPELLINGS = {
     "maximum": "{0} if {0} > {1} or {0} != {0} else {1}",
     "minimum": "{0} if {0} < {1} or {0} != {0} else {1}",
 }
+IN_SINGLE_PRECISION = {"tanh": "tanh({0})"}
 NUMBERS = ("float32", "float64")  # whole numbers overflow in ways of their own, and Numba has no half precision
 
 
@@ -54,8 +57,9 @@ def spelling(call: NumPyCall, facts: Sequence[Fact]) -> tuple[str, tuple[DType, 
     if not isinstance(call.function, np.ufunc) or call.options:
         return None
     loop = call.function.resolve_dtypes((*kinds, None))[:-1]
-    fits = all(one.name in NUMBERS for one in loop) and call.function.__name__ in SPELLINGS
-    return (SPELLINGS[call.function.__name__], loop) if fits else None
+    known = SPELLINGS | IN_SINGLE_PRECISION if result == np.float32 else SPELLINGS
+    fits = all(one.name in NUMBERS for one in loop) and call.function.__name__ in known
+    return (known[call.function.__name__], loop) if fits else None
 
 
 def _is_known(dtype: DType | None) -> bool:
@@ -244,9 +248,11 @@ def _function(source: str, constants: dict[str, Any]) -> Callable[..., None]:
     key = code, tuple((name, value.dtype, value.tobytes()) for name, value in constants.items())
     if key not in _functions:
         numba = import_module("numba")
-        namespace = {"float32": numba.float32, "float64": numba.float64, "bool": bool, **constants}
-        exec(compile(source, "<compiled loop>", "exec"), namespace)
         options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+        namespace = {"float32": numba.float32, "float64": numba.float64, "bool": bool, **constants}
+        if "tanh(" in code:
+            namespace["tanh"] = numba.njit(**options, fastmath={"contract"})(tanh)  # a product and a sum rounded once
+        exec(compile(source, "<compiled loop>", "exec"), namespace)
         if len(_functions) >= 500:
             _functions.clear()
         _functions[key] = numba.njit(**options)(namespace["part"])

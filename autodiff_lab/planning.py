@@ -48,9 +48,10 @@ class Plan:
     """A graph that is ready to run: call it with the graph's inputs.
 
     The numbers are those of the graph, bit by bit, where no reduction is fused and the inputs lie in C order; else sums may be
-    rounded in another way. What a call returns is yours for ever: it shares no memory with inputs, constants, other results or
-    later calls. Calls from several threads at once do not disturb each other. On the CPU a plan keeps its buffers between
-    calls, one set for each call that runs at the same time. A kernel must not keep its operands: their memory is used again.
+    rounded in another way. (``compiled`` loops compute tanh in single precision in a way of their own: see ``rational_tanh``.)
+    What a call returns is yours for ever: it shares no memory with inputs, constants, other results or later calls. Calls
+    from several threads at once do not disturb each other. On the CPU a plan keeps its buffers between calls, one set for
+    each call that runs at the same time. A kernel must not keep its operands: their memory is used again.
 
     >>> import autodiff_lab as ad
     >>> square = plan(ad.record(lambda x: x * x + 1.0, np.zeros(2)))

@@ -85,7 +85,25 @@ def test_groups_that_differ_in_their_names_only_are_compiled_once_also_in_parts(
 
 def test_what_numba_does_not_compute_as_numpy_stays_a_call_of_numpy() -> None:
     source = loop_for(curve, ROWS).source()
-    assert "tanh(s1, s1)  # tanh" in source and "def part(" in source
+    assert "exp(s0, s0)  # sigmoid" in source and "def part(" in source
+
+
+def test_tanh_of_single_precision_is_within_six_units_in_the_last_place_of_the_exact_one() -> None:
+    everywhere = np.concatenate([np.linspace(-12, 12, 200_001), np.geomspace(1e-38, 1, 50_001)]).astype(np.float32)
+    x = np.stack([everywhere, -everywhere])
+    (y,) = loop_for(lambda x: ops.tanh(x + x), x)(x)
+    exact = np.tanh(2.0 * x.astype(float))
+    assert np.abs(y - exact).max() <= 3e-7 and np.abs(y).max() <= 1.0
+    assert (np.abs(y - exact) <= 6 * np.spacing(np.abs(exact).astype(np.float32))).all()
+
+
+def test_tanh_keeps_the_sign_of_zero_nan_and_its_bounds() -> None:
+    x = np.repeat(EDGES, 4096)
+    (y,) = loop_for(lambda x: ops.tanh(x + x), x)(x)
+    expected = np.tanh(x + x)
+    assert np.allclose(y, expected, rtol=4e-7, atol=0, equal_nan=True)
+    finite = ~np.isnan(expected)
+    assert np.array_equal(np.signbit(y[finite]), np.signbit(expected[finite]))
 
 
 def test_where_nothing_would_be_compiled_together_the_loop_runs_in_blocks_and_says_why() -> None:
