@@ -17,7 +17,7 @@ from autodiff_widgets.scene import State
 from autodiff_widgets.view import View
 
 import autodiff_lab as ad
-from autodiff_lab import faults, schedule, training
+from autodiff_lab import faults, schedule, shape_claims, training
 from autodiff_lab.events import StepTrained
 from autodiff_lab.graph import Graph, is_topological_order
 from tests.drawn_graphs import FUNCTIONS, GRAPHS, HOSTILE, chain, mlp_arguments, mlp_loss, square
@@ -103,6 +103,9 @@ VIEWS |= {f"memory of {name}": partial(drawn_from, aw.MemoryView, name) for name
 VIEWS |= {f"ready queue of {name}": partial(queue_of, name) for name in TIMELINES}
 VIEWS["two timelines of mlp"] = lambda: aw.TimelineView(*two_timelines())
 VIEWS["two memories of mlp"] = lambda: aw.MemoryView(*two_timelines())
+VIEWS["cost of a wrong shape rule"] = lambda: aw.ShapeCostView(
+    shape_claims.region((32, 64), (1 << 12, 1 << 14), estimates=True, loops="blocked")
+)
 VIEWS["race of mlp"] = lambda: aw.ReadyQueueView(GRAPH, 2, race=True)
 
 

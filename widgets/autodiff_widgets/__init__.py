@@ -11,6 +11,7 @@ from .op_card import OpCard
 from .plan_view import PlanView
 from .ready_queue_view import ReadyQueueView
 from .registration_view import RegistrationView
+from .shape_cost_view import ShapeCostView
 from .shape_inference_view import ShapeInferenceView
 from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
@@ -19,6 +20,6 @@ from .view import View
 
 __all__ = [
     "DispatchView", "Explanation", "ForwardModeView", "FusionView", "GradientFlowView", "GraphView", "MemoryView", "OpCard",
-    "PlanView", "ReadyQueueView", "RegistrationView", "ShapeInferenceView", "TimelineView", "TopologicalOrderView",
-    "TrainingView", "View", "explain",
+    "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView", "ShapeInferenceView", "TimelineView",
+    "TopologicalOrderView", "TrainingView", "View", "explain",
 ]  # fmt: skip
