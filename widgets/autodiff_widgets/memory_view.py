@@ -21,7 +21,7 @@ from .schedule_captions import memory_caption, peak_caption
 from .shapes import shortened, writable
 from .steps import Listing, Row, Steps, listings_pane
 from .tasks_shown import task_names
-from .timeline_view import checked_timelines, timeline_name, timeline_title
+from .timeline_view import checked_timelines, timeline_names, timeline_title
 from .values import bytes_text, bytes_unit, time_text, time_unit
 from .view import View
 
@@ -183,7 +183,8 @@ def _steps(
     timelines: Sequence[Timeline], strips: Sequence[_Strip], moments: Sequence[float], living: Sequence[Listing]
 ) -> Steps:
     totals = [next(strip for strip in strips if strip.timeline is timeline) for timeline in timelines]
-    first = [_peak_caption(strip) for strip in totals]
+    names = timeline_names(timelines)
+    first = [f"{called}: {_peak_caption(strip)}" for called, strip in zip(names, totals, strict=True)]
     steps = Steps("\n".join([*first, *([] if moments else ["There are too many changes to step through."])]))
     times = [{record.time for record in strip.records} for strip in totals]
     before: list[set[int]] = [set() for _ in totals]
@@ -193,7 +194,8 @@ def _steps(
         for number, strip in enumerate(totals):
             alive = strip.alive(time)
             if time in times[number]:
-                captions.append(_moment_caption(strip, time, set(alive), before[number], len(totals) > 1))
+                which = f"{names[number]}: " if len(totals) > 1 else ""
+                captions.append(which + _moment_caption(strip, time, set(alive), before[number]))
             before[number] = set(alive)
             changes += living[number].show(alive, partial(_row, strip.timeline))
         steps.add("\n".join(captions), changes, [Change(f"moment.{place}", "active")])
@@ -207,20 +209,19 @@ def _row(timeline: Timeline, _place: int, task: int) -> Row:
     return Row(f"{name} {bytes_text(timeline.tasks.nbytes[task])}", "done")
 
 
-def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int], is_one_of_two: bool) -> str:
+def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int]) -> str:
     t, name = strip.timeline, task_names(strip.timeline.tasks)
     born, freed = (
         [(name(task), t.tasks.nbytes[task]) for task in sorted(tasks)] for tasks in (alive - before, before - alive)
     )
-    which = f"{timeline_name(t)}: " if is_one_of_two else ""
     peak = " This is the peak." if strip.peak.nbytes and time == strip.peak.time else ""
-    return f"{which}{memory_caption(time, born, freed, strip.at(time))}{peak}"
+    return f"{memory_caption(time, born, freed, strip.at(time))}{peak}"
 
 
 def _peak_caption(strip: _Strip) -> str:
     name = task_names(strip.timeline.tasks)
     alive = [name(task) for task in strip.alive(strip.peak.time)]
-    return f"{timeline_name(strip.timeline)}: {peak_caption(strip.peak.time, strip.peak.nbytes, alive)}"
+    return peak_caption(strip.peak.time, strip.peak.nbytes, alive)
 
 
 def _facts(strip: _Strip) -> Rows:

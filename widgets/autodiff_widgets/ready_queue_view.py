@@ -66,6 +66,8 @@ class ReadyQueueView(View):
         self._race = Race(self.tasks, self.machine, ()) if race else None
         scene = self._race_scene() if race else queue_scene(self.timeline, heard)
         super().__init__(scene, heard, **traits)
+        if race and "frame" not in traits:
+            self.frame = len(self.frames) - 1  # whose turn it is; the steps before it are there to look back at
 
     @property
     def choices(self) -> tuple[str, ...]:

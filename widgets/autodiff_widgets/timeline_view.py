@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -80,12 +80,15 @@ def checked_timelines(view: str, timeline: Any, other: Any) -> tuple[Timeline, .
 
 def timeline_title(timelines: Sequence[Timeline]) -> str:
     """How a title calls one timeline or two."""
-    return " and ".join(timeline_name(timeline).replace("`", "") for timeline in timelines)
+    return " and ".join(name.replace("`", "") for name in timeline_names(timelines))
 
 
-def timeline_name(timeline: Timeline) -> str:
-    """How a sentence calls a timeline: by its policy, and as real if it is."""
-    return f"`{shapes.writable(timeline.policy)}`{'' if timeline.simulated else ' (real)'}"
+def timeline_names(timelines: Sequence[Timeline]) -> list[str]:
+    """How sentences call timelines: by policy, as real where they are, and by their place where two have one name."""
+    names = [f"`{shapes.writable(one.policy)}`{'' if one.simulated else ' (real)'}" for one in timelines]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({place})" for name, place in zip(names, ("above", "below"), strict=True)]
 
 
 class _Happening(NamedTuple):
@@ -101,6 +104,7 @@ class _Film:
 
     def __init__(self, charts: Sequence[Chart]) -> None:
         self.charts = charts
+        self.names = timeline_names([chart.timeline for chart in charts])
         self.happenings = [_happenings(chart) for chart in charts]
         self.moments = sorted({time for happening in self.happenings for time in happening})
 
@@ -117,14 +121,14 @@ class _Film:
         for place, time in enumerate(self.moments):
             self._add(steps, place, time)
         if len(self.charts) == 2:
-            steps.add(_comparison(*(chart.timeline for chart in self.charts)))
+            steps.add(_comparison(zip(self.names, (chart.timeline for chart in self.charts), strict=True)))
         return steps
 
     def _add(self, steps: Steps, place: int, time: float) -> None:
         lasting: list[Change] = []
         passing = [Change(f"moment.{place}", "active")] if place + 1 < len(self.moments) else []
         captions, focus = [], None
-        for chart, happenings in zip(self.charts, self.happenings, strict=True):
+        for chart, called, happenings in zip(self.charts, self.names, self.happenings, strict=True):
             now = happenings.get(time)
             if now is None:
                 continue
@@ -132,7 +136,7 @@ class _Film:
             lasting += [Change(chart.keys[task], "idle") for task in now.ended]
             passing += [Change(chart.keys[task], "used") for task in now.ended]
             focus = next((chart.keys[task] for task in [*now.begun, *now.ended]), focus)
-            captions.append(_caption(chart, time, now, len(self.charts) > 1))
+            captions.append((f"{called}: " if len(self.charts) > 1 else "") + _caption(chart, time, now))
         steps.add("\n".join(captions), lasting, passing, focus)
 
 
@@ -151,22 +155,21 @@ def _happenings(chart: Chart) -> dict[float, _Happening]:
     return found
 
 
-def _caption(chart: Chart, time: float, now: _Happening, is_one_of_two: bool) -> str:
+def _caption(chart: Chart, time: float, now: _Happening) -> str:
     t, name = chart.timeline, task_names(chart.timeline.tasks)
     ended, begun = (
         [(name(task), t.machine.lane_name(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun)
     )
     idle = [(t.machine.lane_name(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
     failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
-    which = f"{timeline_name(t)}: " if is_one_of_two else ""
-    return which + " ".join([moment_caption(time, ended, begun, idle), *failed])
+    return " ".join([moment_caption(time, ended, begun, idle), *failed])
 
 
-def _comparison(one: Timeline, other: Timeline) -> str:
-    quick, slow = sorted((one, other), key=lambda timeline: timeline.makespan)
+def _comparison(named: Iterable[tuple[str, Timeline]]) -> str:
+    (winner, quick), (loser, slow) = sorted(named, key=lambda pair: pair[1].makespan)
     return (
-        f"{timeline_name(quick)} ends after {time_text(quick.makespan)}, {timeline_name(slow)} after "
-        f"{time_text(slow.makespan)}: {quick.speedup_over(slow):.2f} times as long."
+        f"{winner} ends after {time_text(quick.makespan)}, {loser} after {time_text(slow.makespan)}: "
+        f"{quick.speedup_over(slow):.2f} times as long."
     )
 
 
