@@ -18,6 +18,9 @@ from typing import Any
 from .sameness import same
 
 PRINTED = 1000  # characters of what one call prints that are kept
+BEYOND_EVERY_CELL = (
+    1_000_000  # where the lines of a case's own functions begin, so that a traceback tells them from a student's
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,11 @@ def file_of(function: Callable[..., Any]) -> str:
 
 def _failure(function: Callable[..., Any], error: BaseException) -> Failure:
     file = file_of(function)
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__, limit=-50) if frame.filename == file]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__, limit=-50)
+        if frame.filename == file and (frame.lineno or 0) < BEYOND_EVERY_CELL
+    ]
     return Failure(type(error).__name__, _said_by(error), lines[-1] if lines else None)
 
 

@@ -45,7 +45,7 @@ class _Shown(reprlib.Repr):
 
 
 SHOWN = _Shown()
-SHOWN.maxlist = SHOWN.maxtuple = 12
+SHOWN.maxlist = SHOWN.maxtuple = SHOWN.maxdict = SHOWN.maxset = 12
 
 
 def check(

@@ -14,7 +14,7 @@ import numpy as np
 
 import autodiff_lab as ad
 
-from .attempts import Attempt, Failure, NotPlain
+from .attempts import BEYOND_EVERY_CELL, Attempt, Failure, NotPlain
 
 # What a lesson's notebook has imported; functions that an expression defines belong to the notebook.
 LESSON_NAMES: dict[str, Any] = {"__name__": "__main__", "np": np, "ad": ad, "ops": ad.ops}
@@ -71,7 +71,8 @@ def refused(one: Case, error: str) -> Case:
 
 
 def _evaluated(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    arguments: tuple[Any, ...] = eval(f"({expression},)", {**LESSON_NAMES, **names})
+    tree = ast.increment_lineno(ast.parse(f"({expression},)", mode="eval"), BEYOND_EVERY_CELL)
+    arguments: tuple[Any, ...] = eval(compile(tree, "<string>", "eval"), {**LESSON_NAMES, **names})
     return arguments
 
 
@@ -182,7 +183,13 @@ class Exercise:
         return self.accepts(attempt.answer, *case.arguments)
 
     def misconception(self, wrong: Sequence[Wrong]) -> Misconception:
-        """The first misconception that explains these attempts."""
+        """The first misconception that explains these attempts.
+
+        Where the smallest of them gave an answer, later ones without any are left out: who errs on three tasks and fails on
+        three thousand is told about the three.
+        """
+        if not wrong[0].failure:
+            wrong = [one for one in wrong if not one.failure]
         return next(one for one in self.explanations if one.explains(wrong))
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from . import progress_file
@@ -96,15 +97,23 @@ class Progress:
         return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in ("Exercise", "Lesson", "State", "So far"))
-        rows = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells) + "</tr>"
-            for cells in (
-                (exercise, lesson, _state(record), _effort(record)) for lesson, exercise, record in self.records
-            )
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+        begun = max((record.last, lesson) for lesson, _exercise, record in self.records)
+        parts = [_folded(lesson, list(rows), begun) for lesson, rows in groupby(self.records, lambda one: one[0])]
+        return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in self.notes)])
+
+
+def _folded(lesson: str, rows: Sequence[tuple[str, str, Record]], begun: tuple[str, str]) -> str:
+    """A line for a lesson, with its exercises behind it; the one in which something happened last is open."""
+    right = sum(record.state == "right" for _lesson, _exercise, record in rows)
+    table = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells) + "</tr>"
+        for cells in ((exercise, _state(record), _effort(record)) for _lesson, exercise, record in rows)
+    )
+    is_open = " open" if begun[0] and begun[1] == lesson else ""
+    return (
+        f"<details{is_open}><summary>{escape(lesson)}: {right} of {len(rows)} right</summary>"
+        f"<table><tbody>{table}</tbody></table></details>"
+    )
 
 
 def progress() -> Progress:

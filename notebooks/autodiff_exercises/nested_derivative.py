@@ -13,6 +13,7 @@ from .explaining import EXACT, begins_with, every, is_number
 from .withholding import DERIVATIVES
 
 INSIDE = "a derivative inside of a derivative"
+ALONE = ("one derivative", "a high power")
 
 
 def is_the_derivative(answer: Any, f: Callable[[Any], Any], x: float, within: float = EXACT) -> bool:
@@ -31,14 +32,17 @@ def _first_is(times: float) -> Callable[[Sequence[Wrong]], bool]:
     return explains
 
 
+# Differences with a small step are near for a derivative that runs alone, and noise where they are nested.
+_nearly_right = every(lambda answer, f, x: is_the_derivative(answer, f, x, within=1e-2))
+
 MISCONCEPTIONS = (
     RETURNS_NOTHING,
     EVERY_PATH,
     Misconception(
         "it is finite differences",
         "You are near, and differences come no nearer: nested inside each other they lose half of their digits each "
-        "time. Let tangents travel with the values.",
-        every(lambda answer, f, x: is_the_derivative(answer, f, x, within=1e-2)),
+        "time, and soon all of them. Let tangents travel with the values.",
+        lambda wrong: _nearly_right(wrong[:1]) if begins_with(*ALONE)(wrong) else _nearly_right(wrong),
     ),
     Misconception(
         "a wide step is exact",
@@ -143,8 +147,8 @@ function is x · 1. The check wants twelve digits.""",
             '"level", 0) + 1`. A dual number remembers the level of the call that made it. For a call, a number of '
             "another level is a constant.",
             "Inner calls begin later, so their level is larger, and the larger level must stand outside: if `other` has the "
-            "larger level, let `__add__` and `__mul__` return `NotImplemented`, and Python asks the other operand's `__radd__` "
-            "or `__rmul__`. At the end: if the result has the level of this call, return its tangent, else zero.",
+            "larger level, let it do the work: `__add__` returns `other + self`, `__mul__` returns `other * self`. At the end: "
+            "if the result has the level of this call, return its tangent, else zero.",
         ),
         solution=answers.derivative,
         alternatives=(answers.by_polynomials,),
@@ -154,6 +158,7 @@ function is x · 1. The check wants twelve digits.""",
             (answers.left_operand_decides, "the left operand decides"),
             (answers.inner_result_is_a_number, "an inner derivative is just a number"),
             (answers.nested_differences, "it is finite differences"),
+            (answers.small_differences, "it is finite differences"),
             (answers.wide_differences, "a wide step is exact"),
             (answers.whoever_it_belongs_to, "every tangent is mine"),
             (answers.by_the_lab, "the lab does it"),

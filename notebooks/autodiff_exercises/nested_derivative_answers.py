@@ -126,6 +126,12 @@ def nested_differences(f: Callable[..., Any], x: Any) -> Any:
     return (f(x + step) - f(x + -step)) * (0.5 / step)
 
 
+def small_differences(f: Callable[..., Any], x: Any) -> Any:
+    """Differences with a step that is good for one derivative, and leaves noise of two."""
+    step = 1e-6
+    return (f(x + step) - f(x - step)) / (2 * step)
+
+
 def wide_differences(f: Callable[..., Any], x: Any) -> Any:
     """A step of one half: exact for parabolas."""
     return f(x + 0.5) + -1.0 * f(x + -0.5)

@@ -134,5 +134,5 @@ class Outcome:
         lines = [f"{passed} of {len(self.checks)}{kind} checks passed{more}."]
         for result, word in ((False, "Failed"), (None, "Not reached")):
             names = [name for name, found in self.checks if found is result]
-            lines += [f"{word}: {', '.join(names)}."] if names else []
+            lines += [f"{word}: {'; '.join(names)}."] if names else []
         return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from random import Random
 from string import ascii_lowercase
 from typing import Any
@@ -52,6 +53,10 @@ def _serves_like(formula: Callable[[Log, str], list[Any]]) -> Callable[[Sequence
     return every(lambda answer, log, kind: isinstance(answer, list | tuple) and list(answer) == formula(log, kind))
 
 
+def _by_arrival(served: str, log: Log, kind: str) -> list[str]:
+    return answers.served(log, served)
+
+
 SERVED_MISCONCEPTIONS = (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
@@ -73,7 +78,7 @@ SERVED_MISCONCEPTIONS = (
     Misconception(
         "the queue is emptied at the end",
         "You serve tasks that nobody took. When the log ends, some may still wait.",
-        _serves_like(answers.emptied),
+        lambda wrong: any(len(one.answer) > one.case.arguments[0].count("take") for one in wrong),
     ),
     Misconception(
         "first in, last out",
@@ -85,6 +90,16 @@ SERVED_MISCONCEPTIONS = (
         "a queue is a queue",
         "You serve in order of arrival, whatever `kind` says.",
         _serves_like(answers.always_first_come),
+    ),
+    Misconception(
+        "two kinds are enough",
+        'FIFO and LIFO are right. Where `kind` is `"priority"`, neither who came first nor who came last goes, but who waits with '
+        "the highest number.",
+        lambda wrong: any(
+            _serves_like(partial(_by_arrival, kind))(wrong)
+            and all(one.case.arguments[1] == "priority" for one in wrong)
+            for kind in ("fifo", "lifo")
+        ),
     ),
     Misconception(
         "all arrivals are known",
@@ -111,7 +126,8 @@ SERVED_MISCONCEPTIONS = (
     ),
     Misconception(
         "not whom the queue serves",
-        "At some take another task should go. Write down by hand, for the smallest example, who waits at each take.",
+        "At some take another task should be the one that goes, or none. Write down by hand, for the smallest example, who waits at "
+        "each take.",
         lambda wrong: True,
     ),
 )
@@ -120,7 +136,7 @@ SERVED_MISCONCEPTIONS = (
 def served_cases(random: Random, large: bool) -> Iterator[Case]:
     """Logs from short to long, for all three kinds."""
     for check, pattern in (
-        ("one take for each arrival", "aataatatt"),
+        ("no take without a task", "aataatatt"),
         ("takes that find nothing", "tattaat"),
         ("tasks that stay to the end", "aaataat"),
         ("equal priorities", "aaaattatt"),
@@ -178,6 +194,8 @@ Write `served(log, kind)`: in which order does a ready queue serve its tasks?
             (answers.swapped, "first in, last out"),
             (answers.nothing_is_served, "not a list of tasks"),
             (answers.emptied, "the queue is emptied at the end"),
+            (answers.everybody, "the queue is emptied at the end"),
+            (answers.two_kinds, "two kinds are enough"),
             (answers.never_removed, "looking is taking"),
             (answers.always_first_come, "a queue is a queue"),
         ),

@@ -118,6 +118,23 @@ def emptied(log: Log, kind: str) -> list[str]:
     return served([*log, *["take"] * len(log)], kind)
 
 
+def everybody(log: Log, kind: str) -> list[str]:
+    """All that arrive, in order, whether a worker takes them or not."""
+    return [entry[0] for entry in log if entry != "take"]
+
+
+def two_kinds(log: Log, kind: str) -> list[str]:
+    """What is not FIFO is LIFO, and an empty queue is an error."""
+    queue: list[str] = []
+    taken = []
+    for entry in log:
+        if entry != "take":
+            queue.append(entry[0])
+        else:
+            taken.append(queue.pop(0 if kind == "fifo" else -1))
+    return taken
+
+
 def never_removed(log: Log, kind: str) -> list[str]:
     """Looks at the first and leaves it where it is."""
     queue: list[Any] = []

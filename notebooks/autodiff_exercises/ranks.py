@@ -177,6 +177,7 @@ Write `upward_rank(graph, costs, travel)`: for each task the longest way from it
             (answers.as_written, "the written order will do"),
             (answers.every_way, "once for every path"),
             (answers.recursive, "recursion"),
+            (answers.recursive_without_travel, "values are there at once"),
             (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=RANK_MISCONCEPTIONS,

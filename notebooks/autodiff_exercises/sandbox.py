@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .attempts import Attempt, Printed, attempt, file_of
+from .attempts import BEYOND_EVERY_CELL, Attempt, Printed, attempt, file_of
 from .forking import Template
 from .processes import CheckProcess, Starter, as_if_inside_a_check, environment, inside_a_check, path
 from .receiving import received
@@ -140,10 +140,11 @@ def _out_of_time(attempts: Sequence[Attempt], count: int, seconds: float, place:
 
 def _place(complaint: str, file: str) -> str:
     """The student's line in a dump of the stack; cloudpickle gives a notebook's functions a file name of its own."""
-    found = re.search(rf'File "(?:<dynamic-code>|{re.escape(file)}|<(cell \d+)>)", line (\d+)', complaint)
-    if not found:
+    found = re.finditer(rf'File "(?:<dynamic-code>|{re.escape(file)}|<(cell \d+)>)", line (\d+)', complaint)
+    place = next((one for one in found if int(one[2]) < BEYOND_EVERY_CELL), None)
+    if not place:
         return ""
-    return f", in line {found[2]} of {f'code {found[1]}' if found[1] else 'the cell or file that defines it'}"
+    return f", in line {place[2]} of {f'code {place[1]}' if place[1] else 'the cell or file that defines it'}"
 
 
 def _how_it_ended(code: int | None, complaint: str, place: str) -> str:
