@@ -125,7 +125,7 @@ for micro_batches in (1, 2, 4, 8):
     print(f"{micro_batches} micro-batches: {gain:4.0%}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** How large is the gain with one micro-batch?
+# **Ask the class (1 minute).** How large is the gain with one micro-batch?
 #
 # **Expected:** none: there is no other forward pass to overlap with. The graph has to have something to do; no policy can
 # make it up.

@@ -93,7 +93,7 @@ for _ in range(2):
     print(w.grad)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** gradcheck finds nothing wrong with stale gradients. Why?
+# **Ask the class (1 minute).** gradcheck finds nothing wrong with stale gradients. Why?
 #
 # **Expected:** each gradient is right when it is computed; the bug lies between two steps. Take the same step twice, and
 # compare.
@@ -156,7 +156,7 @@ print("first order right:", ad.gradcheck(hasty_square, np.array([3.0])).ok)
 print("second order right:", ad.gradcheck(hasty_square, np.array([3.0]), order=2).ok)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** What is the second derivative of x² at 3, and what comes out here?
+# **Ask the class (1 minute).** What is the second derivative of x² at 3, and what comes out here?
 #
 # **Expected:** 2, and here 0: `detach()` hides how the rule depends on x. Who takes first derivatives only never meets it.
 

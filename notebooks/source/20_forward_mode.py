@@ -65,7 +65,8 @@ print(ad.jvp(area, (2.0, 5.0), (1.0, 1.0)))
 
 # %% [markdown]
 # `ad.jvp` takes a function, the inputs, and the speed of each input. It returns two numbers: the value, and its speed.
-# (JVP means *Jacobian-vector product*; section 5 says why.)
+# (`array(10.)` is the number 10: NumPy's form of an array without axes. JVP means *Jacobian-vector product*; section 5 says
+# why.)
 #
 # The speed that belongs to a value is called its **tangent**. The tangents of all inputs together are a **direction**: they
 # say which way the inputs move. The tangent of the result is the *directional derivative* (方向导数).
@@ -76,7 +77,7 @@ print(ad.jvp(area, (2.0, 5.0), (1.0, 1.0)))
 print(ad.jvp(area, (2.0, 5.0), (-2.0, -2.0)))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** Both sides of the rectangle shrink at speed 2. How fast does the area move? Do not compute
+# **Ask the class (1 minute).** Both sides of the rectangle shrink at speed 2. How fast does the area move? Do not compute
 # anything new.
 #
 # **Expected:** −14: the tangent is linear in the direction, and (1, 1) gave 7.
@@ -119,7 +120,8 @@ for op in ("mul", "tanh"):
         print(inspect.getsource(rule))
 
 # %% [markdown]
-# `dx` is the tangent of the operand x, and `out` is the result. Now step through a pass. Watch the two numbers in each
+# `dx` is the tangent of the operand x, and `out` is the result; `: Any` and the line with the `@` are only for Python. Now step
+# through a pass. Watch the two numbers in each
 # box, the value and the tangent: both are made at the same moment, and both go on together.
 
 # %%
@@ -163,7 +165,7 @@ print(f"tangent   {abs(tangent - 12):.1e}")
 # subtracted, and what is left of their digits is noise. In between, half of the digits are the best that you get.
 # The tangent has no step. It is computed from the rules, and is right to the last digit.
 #
-# Differences are still useful: as an independent witness, when you want to *check* a rule.
+# Differences are still useful: as an independent witness, when you want to *check* a rule. That is lesson 50.
 #
 # ## 4 Dual numbers
 #
@@ -188,6 +190,8 @@ y = 5.0 * one + 0.0 * epsilon
 print(x @ y)
 
 # %% [markdown]
+# `@` is the product of matrices, and in the corner stands 5 = 1 · 5 + 2 · 0, the tangent.
+#
 # **Exercise: dual numbers.** Write the whole engine. It is shorter than you think: a class with two parts, and a rule for
 # each operation.
 

@@ -78,7 +78,7 @@ value, pull = ad.vjp(neuron, *point)
 print(value, pull(1.0))
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** Forward mode took three passes for the neuron. How many sweeps does reverse mode take, and
+# **Ask the class (1 minute).** Forward mode took three passes for the neuron. How many sweeps does reverse mode take, and
 # what does it ask?
 #
 # **Expected:** one. It asks how much the *output* moves for each unit that a value moves, and that number belongs to every

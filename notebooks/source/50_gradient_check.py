@@ -289,7 +289,7 @@ for point in (np.array([0.5, 2.0]), np.array([0.5, -2.0])):
     print(point, ad.gradcheck(absolute, point, grad=absolute_gradient).ok)
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** The gradient of |x| is given as 1 everywhere. At which inputs does a check find that?
+# **Ask the class (1 minute).** The gradient of |x| is given as 1 everywhere. At which inputs does a check find that?
 #
 # **Expected:** only where some x is negative. A check speaks about the points that it looked at.
 

@@ -91,7 +91,7 @@ def bump(xp, x, *, width=1.0):
 ad.registry["bump"]
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** The kernel is there. Can the op be called?
+# **Ask the class (1 minute).** The kernel is there. Can the op be called?
 #
 # **Expected:** no. It lacks a shape rule, and the lab refuses an op that it knows by half: else the first one who records a
 # graph would find out.
@@ -366,7 +366,7 @@ for alpha in (1.0, 7.0, 7.0):
     print(f"alpha {alpha}: {made.creator} {'was asked before' if made.cached else 'is asked'}")
 
 # %% [markdown] tags=["instructor"]
-# **Ask the class (1 minutes).** The op is called three times, twice with the same attribute. How often is the kernel
+# **Ask the class (1 minute).** The op is called three times, twice with the same attribute. How often is the kernel
 # creator asked?
 #
 # **Expected:** twice: a kernel is kept for each key of device, dtypes and attributes.

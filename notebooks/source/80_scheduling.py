@@ -77,14 +77,16 @@ class Given:
 
 tasks = schedule.from_graph(graph, Given())
 for workers in (1, 2, 10):
-    print(workers, "workers:", schedule.simulate(tasks, workers, "fifo").makespan, "seconds")
+    print(f"workers: {workers:2}   seconds: {schedule.simulate(tasks, workers, 'fifo').makespan}")
 
 # %% [markdown]
 # `Given` is a *cost model*, the answer to "how long does this take?" in three lines. `schedule.simulate` runs the tasks in
 # virtual time: nothing is computed, a clock jumps from event to event. The time from the start to the last end is called the
 # **makespan**.
 #
-# Ten workers are no better than two. Look why: below each task stands what it costs. Step through the picture.
+# Ten workers are no better than two. Look why: beside the name of each task stands what it costs, and the number in the name
+# tells tasks of one kind apart. Step through the picture; from time to time it asks you what comes next. (The *priority* of a
+# task says who goes first, the highest of them. Here it only counts who came first: 0, then −1, then −2. Section 4 has others.)
 
 # %%
 aw.ReadyQueueView(tasks, 2, "fifo", predict=True)
@@ -136,6 +138,8 @@ for (step, kind), events in itertools.groupby(heard, lambda event: (event.step, 
 #
 # **Predict:** the order a, b, c, d is topological. Two workers take the tasks in *this* order, and each starts as soon as it
 # may. When does `c` start?
+#
+# In the picture each row, or *lane*, is a worker, and time goes to the right. Two schedules stand one below the other.
 
 # %%
 four = schedule.Tasks(
@@ -184,11 +188,11 @@ for policy in ("in_order", "fifo"):
 # %% exercise="served"
 
 # %% [markdown]
-# Now the same tasks under two policies: there is one long way, `k1` → `k2` → `k3`, and three short errands that nobody waits
-# for.
+# Now six tasks under two policies: there is one long way, `k1` → `k2` → `k3`, of 3 seconds each, and three short errands of 2
+# seconds, `e1`, `e2` and `e3`, that nobody waits for.
 #
-# **Predict:** FIFO takes the tasks in order of their names, for all are ready at the beginning but `k2` and `k3`. What is the
-# makespan with two workers? What would be the best?
+# **Predict:** at the beginning all are ready but `k2` and `k3`. FIFO takes them in the order in which they are written down: the
+# errands first. What is the makespan with two workers? What would be the best?
 
 # %%
 errands = {name: schedule.Task(cost=2) for name in ("e1", "e2", "e3")}
@@ -261,8 +265,8 @@ for policy in (longest_first, critical_path, "fifo"):
 # %% exercise="beat_fifo"
 
 # %% [markdown]
-# Play against a policy yourself: in the picture below *you* choose what starts, by selecting ready tasks. Your rival takes
-# the longest way first.
+# Play against a policy yourself: in the picture below *you* choose what starts, by clicking on a ready task whenever it is your
+# turn. Your rival takes the longest way first. (To play again, run the cell again.)
 
 # %%
 aw.ReadyQueueView(workshop, 2, "critical_path", race=True)
@@ -440,7 +444,8 @@ compare("one tower", one)
 # the bound itself is one half. With two cores free, the measured column tells the same story. *The bound is a property of the
 # graph, and the policy decides how near you come.* So never look at a utilisation without the bound beside it.
 #
-# Where did the time go that was not used?
+# Where did the time go that was not used? In the picture idle time is hatched: select a stretch of it, and beside the picture you
+# read why nobody worked there. (Two runs never take exactly the same time, so do not compare the two makespans here.)
 
 # %%
 graph = ad.record(towers, x, eight)
