@@ -106,6 +106,16 @@ def test_progress_remembers_and_right_stays_right(own_progress: Path) -> None:
     assert json.loads(own_progress.read_text())[exercise.name]["state"] == "right"
 
 
+def test_progress_unfolds_the_lesson_in_which_something_happened_last_and_no_other() -> None:
+    assert "<details open>" not in progress()._repr_html_()
+    for name in ("topological_order", "served"):
+        hint(name)
+    page = progress()._repr_html_()
+    assert page.count("<details open>") == 1
+    assert page.count("<details") == len({exercise.lesson for exercise in EXERCISES.values()})
+    assert all(f"<td style='text-align:left'>{name}</td>" in page for name in EXERCISES)
+
+
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "null", '{"topological_order": {"checks": "many"}}', '{"topological_order": 3}', "\0\0"]
 )

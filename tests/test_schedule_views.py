@@ -244,6 +244,16 @@ def test_a_question_without_its_answer_is_refused() -> None:
         Question("Which?", (("a", "A"),), "b")
 
 
+def test_two_timelines_of_one_policy_are_told_apart_by_their_place() -> None:
+    timelines = [schedule.simulate(STEP, workers, "fifo") for workers in (1, 2)]
+    for view in (aw.TimelineView(*timelines), aw.MemoryView(*timelines)):
+        captions = [frame.caption for frame in view.frames[1:]]
+        assert view.scene.title.endswith("of fifo (above) and fifo (below)")
+        assert any(text.startswith("`fifo` (above)") for text in captions)
+        assert any("`fifo` (below)" in text for text in captions)
+        assert not any("`fifo`:" in text for text in captions)
+
+
 # ---------------------------------------------------------------------------------------------------------------- race
 
 GRAHAM = {"long": Task(cost=4), "a": Task(cost=2), "b": Task(cost=2), "c": Task(cost=2, after=["a"])}
@@ -251,6 +261,8 @@ GRAHAM = {"long": Task(cost=4), "a": Task(cost=2), "b": Task(cost=2), "c": Task(
 
 def test_a_race_asks_for_each_start_and_the_choices_are_the_schedule() -> None:
     view = aw.ReadyQueueView(GRAHAM, 2, "fifo", race=True)
+    assert view.frames[view.frame].caption.startswith("Your turn")
+    assert aw.ReadyQueueView(GRAHAM, 2, "fifo", race=True, frame=1).frame == 1
     keys = task_keys(view.tasks)
     for name in ("a", "long", "c", "b"):
         last = len(view.frames) - 1

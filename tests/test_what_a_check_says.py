@@ -44,6 +44,44 @@ def test_what_a_right_function_printed_is_shown_and_display_exists() -> None:
     assert found.right and "    'here'\n    2" in str(found)
 
 
+def test_a_line_is_named_only_where_it_is_the_students_own() -> None:
+    class_alone = "class One:\n    def __add__(self, other):\n        return NotImplemented\n\n"
+    inside = check(
+        defined(f"{class_alone}def push_tangents(f, primals, tangents):\n    return f(One(), One())", "push_tangents")
+    )
+    outside = check(
+        defined(f"{class_alone}def push_tangents(f, primals, tangents):\n    return [f][1]", "push_tangents")
+    )
+    for found in (inside, outside):
+        assert "(line 6 of the cell" in found.returned, found.returned
+
+
+def test_an_endless_loop_is_found_in_the_students_line_also_while_a_function_of_the_check_runs() -> None:
+    source = "def seven_steps(graph, costs, workers, choose):\n    while True:\n        choose(list(graph) * 99)"
+    assert "in line 3 of the cell" in check(defined(source, "seven_steps")).why
+
+
+def test_a_short_dictionary_is_shown_to_its_end() -> None:
+    source = "def seven_steps(graph, costs, workers, choose):\n    return dict.fromkeys(graph, 0)"
+    found = check(defined(source, "seven_steps"))
+    assert "..." not in found.returned and found.returned.count(":") == found.example.split("}")[0].count("]")
+
+
+def test_what_is_told_is_about_the_answer_that_is_shown_and_not_about_a_later_crash() -> None:
+    source = """
+def served(log, kind):
+    queue, taken = [], []
+    for entry in log:
+        if entry == "take":
+            taken.append(queue.pop(0 if kind == "fifo" else -1))
+        else:
+            queue.append(entry[0])
+    return taken
+"""
+    found = check(defined(source, "served"))
+    assert found.misconception == "two kinds are enough" and "Yours returned [" in found.returned
+
+
 def test_a_function_that_cannot_be_sent_away_is_heard_too() -> None:
     lock = threading.Lock()
 

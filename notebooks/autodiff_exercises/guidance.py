@@ -111,7 +111,7 @@ def _folded(lesson: str, rows: Sequence[tuple[str, str, Record]], begun: tuple[s
     )
     is_open = " open" if begun[0] and begun[1] == lesson else ""
     return (
-        f"<details{is_open}><summary>{escape(lesson)}: {right} of {len(rows)} right</summary>"
+        f"<details{is_open}><summary>{escape(lesson)}: {right} of {len(rows)} {RIGHT}</summary>"
         f"<table><tbody>{table}</tbody></table></details>"
     )
 

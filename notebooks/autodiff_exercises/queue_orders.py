@@ -54,7 +54,7 @@ def _serves_like(formula: Callable[[Log, str], list[Any]]) -> Callable[[Sequence
 
 
 def _by_arrival(served: str, log: Log, kind: str) -> list[str]:
-    return answers.served(log, served)
+    return list(answers.served(log, served))  # type: ignore[no-untyped-call]
 
 
 SERVED_MISCONCEPTIONS = (
@@ -93,8 +93,8 @@ SERVED_MISCONCEPTIONS = (
     ),
     Misconception(
         "two kinds are enough",
-        'FIFO and LIFO are right. Where `kind` is `"priority"`, neither who came first nor who came last goes, but who waits with '
-        "the highest number.",
+        "FIFO and LIFO are right. For the third kind, priorities, it does not matter who came first or last: the highest "
+        "number among those that wait goes first.",
         lambda wrong: any(
             _serves_like(partial(_by_arrival, kind))(wrong)
             and all(one.case.arguments[1] == "priority" for one in wrong)
@@ -126,8 +126,8 @@ SERVED_MISCONCEPTIONS = (
     ),
     Misconception(
         "not whom the queue serves",
-        "At some take another task should be the one that goes, or none. Write down by hand, for the smallest example, who waits at "
-        "each take.",
+        "At some take another task should be the one that goes, or none. Write down by hand, for the smallest example, who "
+        "waits at each take.",
         lambda wrong: True,
     ),
 )

@@ -191,8 +191,8 @@ for policy in ("in_order", "fifo"):
 # Now six tasks under two policies: there is one long way, `k1` → `k2` → `k3`, of 3 seconds each, and three short errands of 2
 # seconds, `e1`, `e2` and `e3`, that nobody waits for.
 #
-# **Predict:** at the beginning all are ready but `k2` and `k3`. FIFO takes them in the order in which they are written down: the
-# errands first. What is the makespan with two workers? What would be the best?
+# **Predict:** at the beginning all are ready but `k2` and `k3`. FIFO takes them in the order in which they are written down:
+# the errands first. What is the makespan with two workers? What would be the best?
 
 # %%
 errands = {name: schedule.Task(cost=2) for name in ("e1", "e2", "e3")}
@@ -444,8 +444,8 @@ compare("one tower", one)
 # the bound itself is one half. With two cores free, the measured column tells the same story. *The bound is a property of the
 # graph, and the policy decides how near you come.* So never look at a utilisation without the bound beside it.
 #
-# Where did the time go that was not used? In the picture idle time is hatched: select a stretch of it, and beside the picture you
-# read why nobody worked there. (Two runs never take exactly the same time, so do not compare the two makespans here.)
+# Where did the time go that was not used? In the picture idle time is hatched: select a stretch of it, and beside the picture
+# you read why nobody worked there. (Two runs never take exactly the same time, so do not compare the two makespans here.)
 
 # %%
 graph = ad.record(towers, x, eight)
