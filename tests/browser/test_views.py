@@ -110,8 +110,6 @@ def test_a_search_for_a_kernel_ends_at_the_first_that_there_is(page: Any) -> Non
 def test_a_learner_races_a_policy_by_clicks_and_by_keys(page: Any) -> None:
     player = Player(page, 6)
     caption = player.root.locator(".caption")
-    step = player.root.get_by_role("button", name="Last step")
-    step.click()
     assert player.caption().startswith("Your turn, at 0 s: which task starts now?")
     player.root.locator(".node[data-op='task:b']").click()
     caption.filter(has_text="at 1 s").wait_for()
