@@ -46,7 +46,7 @@ def _trace(op: Op, operands: Sequence[Fact | float], attributes: Mapping[str, An
         shown = tracer.operand(result)
     except Exception:  # whatever a kernel does not do on a stand-in, it says better on arrays
         return None
-    if not isinstance(shown, (Value, int, float, np.generic, np.ndarray)):
+    if tracer.is_refused or not isinstance(shown, (Value, int, float, np.generic, np.ndarray)):
         return None
     return Program(len(values), tuple(tracer.facts), tuple(tracer.calls), shown)
 

@@ -64,6 +64,9 @@ class StandIn(NDArrayOperatorsMixin):
         return (self[place] for place in range(len(self)))
 
     def __getitem__(self, index: Any) -> StandIn:
+        parts = index if type(index) is tuple else (index,)
+        if any(isinstance(part, StandIn) and part.dtype.kind == "b" for part in parts):
+            self.refuse()  # how much a mask takes depends on its numbers
         return self.tracer.note_generic(operator.getitem, (self, index), is_view=True)
 
     def __pow__(self, exponent: Any) -> Any:
@@ -107,10 +110,13 @@ class StandIn(NDArrayOperatorsMixin):
             return ANSWERS[function](*operands, **options)
         if function not in _KNOWN:
             raise Untraceable(f"np.{function.__name__}")
+        if function not in _OF_SEVERAL and any(map(_is_numbers, (*operands[1:], *options.values()))):
+            self.refuse()  # such as how often np.repeat repeats
         return self.tracer.note_generic(function, operands, options, is_view=function in _VIEWS)
 
     def refuse(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """What a stand-in cannot do: it has no numbers, and is not changed."""
+        """What a stand-in cannot do: it has no numbers, and is not changed. A kernel that catches the error is not followed."""
+        self.tracer.is_refused = True
         raise Untraceable("the kernel asks for numbers, or writes in place")
 
     __bool__ = __float__ = __int__ = __index__ = __array__ = __setitem__ = refuse
@@ -134,6 +140,10 @@ _KNOWN = _VIEWS | frozenset([
     np.inner, np.kron, np.outer, np.pad, np.repeat, np.roll, np.round, np.sort, np.stack, np.std, np.take,
     np.take_along_axis, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var,
 ])  # fmt: skip
+
+# Those of several arrays: no array among their operands says which shape the result has.
+_OF_SEVERAL = frozenset([np.clip, np.concatenate, np.dot, np.einsum, np.inner, np.kron, np.outer, np.roll, np.stack, np.take,
+                         np.take_along_axis, np.tensordot])  # fmt: skip
 
 _TAKE_OUT = frozenset([np.clip, np.concatenate, np.cumprod, np.cumsum, np.round, np.stack, np.std, np.take, np.var])
 _ELEMENTWISE = frozenset([np.clip, np.round])
@@ -167,6 +177,7 @@ class Tracer:
     def __init__(self) -> None:
         self.facts: list[Fact] = []
         self.calls: list[NumPyCall] = []
+        self.is_refused = False  # whether the kernel asked for what stand-ins do not have
 
     def value(self, shape: Shape, dtype: DType) -> StandIn:
         """A stand-in for a new value."""
@@ -265,6 +276,11 @@ def _kind(number: Any) -> Any:
     return np.dtype(np.bool_) if type(number) is bool else type(number)
 
 
+def _is_numbers(value: Any) -> bool:
+    """Whether there is a stand-in in a value."""
+    return any(map(_is_numbers, value)) if isinstance(value, (tuple, list)) else isinstance(value, StandIn)
+
+
 def _holds_value(value: Any) -> bool:
     return any(map(_holds_value, value)) if isinstance(value, (tuple, list)) else isinstance(value, Value)
 
@@ -314,11 +330,12 @@ _NUMPY = _NumPy()
 def _read(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """An op that a kernel calls: its kernel runs on the stand-ins as well; where that fails it is one call of the program."""
     tracer: Tracer = next(one.tracer for one in operands if isinstance(one, StandIn))
-    facts, calls = len(tracer.facts), len(tracer.calls)
+    facts, calls, is_refused = len(tracer.facts), len(tracer.calls), tracer.is_refused
     try:
         return tracer.run(op, operands, attributes)
     except Exception:
         del tracer.facts[facts:], tracer.calls[calls:]
+        tracer.is_refused = is_refused
         return tracer.note_kernel(op, operands, attributes)
 
 

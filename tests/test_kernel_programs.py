@@ -213,6 +213,21 @@ def shape_depends_on_numbers(xp: Any, x: Any) -> Any:
     return xp.unique(x)
 
 
+def takes_what_a_mask_says(xp: Any, x: Any) -> Any:
+    return x[x > 0].mean()
+
+
+def repeats_as_often_as_numbers_say(xp: Any, x: Any) -> Any:
+    return xp.repeat(x, x.astype(np.int64)).mean()
+
+
+def hides_that_it_looks(xp: Any, x: Any) -> Any:
+    try:
+        return x if float(x.sum()) > 0 else -x
+    except Exception:
+        return x * 0.0
+
+
 def draws(xp: Any, x: Any) -> Any:
     return x * np.random.default_rng().random()
 
@@ -230,8 +245,8 @@ def gives_no_array(xp: Any, x: Any) -> Any:
 
 
 UNFIT = [
-    looks, converts, leaves_numpy, writes_in_place, writes_at_an_index, writes_its_result, shape_depends_on_numbers, draws,
-    draws_with_xp, raises, gives_no_array,
+    looks, converts, leaves_numpy, writes_in_place, writes_at_an_index, writes_its_result, shape_depends_on_numbers,
+    takes_what_a_mask_says, repeats_as_often_as_numbers_say, hides_that_it_looks, draws, draws_with_xp, raises, gives_no_array,
 ]  # fmt: skip
 
 
