@@ -113,7 +113,7 @@ class _Writer:
 
     def _free(self, name: str) -> str:
         """A name that means nothing yet."""
-        taken = self.names.keys() | self.views.keys() | self.recycled.keys() | {"run", "results"}
+        taken = self.names.keys() | self.views.keys() | self.recycled.keys() | {"run", "results", "slice"}
         while name in taken or keyword.iskeyword(name):
             name += "_"
         return name

@@ -169,10 +169,11 @@ class Lowering:
 
     def _add_as_it_is(self, node: Node, operands: Sequence[Any]) -> None:
         result = self._value(node.id, Fact(node.shape, node.dtype), node.device)
-        is_library = node.op is not None and node.op.module.startswith(f"{__package__}.ops.")
+        op = node.op
+        assert op is not None
         line = Line(
-            node.id, WholeOp(node), tuple(operands), {}, (result.number,), may_share=True, is_pure=is_library,
-            is_checked=node.device == "cpu",
+            node.id, WholeOp(node), tuple(operands), {}, (result.number,), is_pure=_is_ours(op),
+            may_share=bool(op.views) or not _is_ours(op), is_checked=node.device == "cpu",
         )  # fmt: skip
         self.calls.append(line)
         self.value_of[node.id] = result
@@ -216,8 +217,18 @@ class Lowering:
         return self.facts[operand.number].shape if type(operand) is Value else np.shape(operand)
 
 
+def _is_ours(op: Op) -> bool:
+    """Whether an op is of this library: a function of its operands, of which its tests say whether it gives a view."""
+    return op.module.startswith(f"{__package__}.ops.")
+
+
 def _remembered(op: Op, facts: Sequence[Any], attributes: Mapping[str, Any]) -> Program | None:
-    """``program_of``, which follows a kernel twice, once for all calls that are alike."""
+    """``program_of``, which follows a kernel twice, once for all calls that are alike.
+
+    An op of yours is followed for each plan anew, since its kernel may read what has changed in the meantime.
+    """
+    if not _is_ours(op):
+        return program_of(op, facts, attributes)
     known = tuple(fact if isinstance(fact, Fact) else bitwise_key(fact) for fact in facts)
     key = (op, registry.changes, known, bitwise_key(attributes))
     if key not in _programs:

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import backend, events
 from . import fusion as fusing
+from .bindings import real_array
 from .events import Receiver
 from .fused_loops import Loops, loop_of
 from .fusion import Fusion, Group
@@ -111,8 +112,10 @@ class Plan:
 
     def _checked(self, node: Node, argument: Any) -> Any:
         value = argument.innermost() if type(argument) is Tensor else argument
-        if isinstance(value, (int, float, np.generic, list)):
-            value = np.asarray(value, node.dtype if isinstance(value, (int, float)) else None)
+        if type(value) in (int, float, bool) and np.result_type(node.dtype, type(value)) == node.dtype:
+            value = np.asarray(value, node.dtype)
+        elif isinstance(value, (int, float, np.generic, np.ndarray, list)):
+            value = real_array(value)
         if not backend.is_array(value):
             raise TypeError(f"plan of {self.graph.name}: its input {node.name} must be an array, got {value!r}")
         facts = value.shape, value.dtype, backend.device_of(value)

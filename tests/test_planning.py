@@ -183,6 +183,30 @@ def test_after_an_exception_inside_a_plan_works_as_before() -> None:
         assert np.array_equal(plan(np.ones(3)), want)
 
 
+def test_a_new_plan_reads_anew_what_a_kernel_of_ones_own_reads() -> None:
+    factor = 2.0
+    with ad.registry.restored():
+
+        @ad.op(elementwise=True)
+        def times_the_factor(xp: Any, x: Any) -> Any:
+            return x * factor
+
+        graph = ad.record(lambda x: times_the_factor(x), X)
+        assert np.array_equal(ad.plan(graph)(X), X * 2.0)
+        factor = 3.0
+        assert np.array_equal(ad.plan(graph)(X), X * 3.0)
+
+
+def test_ops_that_give_no_views_share_no_memory_however_they_are_called() -> None:
+    def erf_of_erf(x: Any) -> Any:
+        for _ in range(20):
+            x = ops.erf(x)
+        return x
+
+    plan = ad.plan(ad.record(erf_of_erf, X))
+    assert not any(line.may_share for line in plan.lines.calls) and not plan.memory.looked_at
+
+
 # -------------------------------------------------------------------------------------------------------------- what it says
 
 
@@ -228,6 +252,18 @@ def test_arguments_that_do_not_fit_are_named(arguments: Any, error: type[Excepti
         ad.plan(JOINT)(*arguments)
 
 
+def test_a_number_that_an_input_cannot_hold_is_refused_and_not_cut_off() -> None:
+    doubled = ad.plan(ad.record(lambda x: x * 2, np.array(3)))
+    assert doubled(4) == 8
+    with pytest.raises(ValueError, match=r"planned as \(\) int64.*got \(\) float64"):
+        doubled(2.7)
+
+
+def test_a_masked_array_is_refused_as_ops_refuse_it() -> None:
+    with pytest.raises(TypeError, match="masked"):
+        ad.plan(ad.record(lambda x: ops.sum(x), X))(np.ma.masked_array(X, X > 0))
+
+
 @pytest.mark.parametrize("workers", [0, 1.5, True, "2"])
 def test_a_number_of_workers_that_is_none_is_refused(workers: Any) -> None:
     with pytest.raises(ValueError, match="workers"):
@@ -242,10 +278,10 @@ def test_the_source_has_a_comment_with_the_users_line_for_every_step() -> None:
 
 
 def test_names_of_inputs_cannot_break_the_source() -> None:
-    def f(b0: Any, v1: Any, exp: Any, run: Any, **_: Any) -> Any:
-        return ops.exp(b0 * v1 + exp * run) * 2.0
+    def f(b0: Any, v1: Any, exp: Any, run: Any, slice: Any, **_: Any) -> Any:
+        return ops.exp(b0 * v1 + exp * run)[1:] * slice[::2]
 
-    given = [np.full(3, value) for value in (1.0, 2.0, 3.0, 4.0)]
+    given = [np.full(3, value) for value in (1.0, 2.0, 3.0, 4.0, 5.0)]
     assert np.array_equal(ad.plan(ad.record(f, *given))(*given), f(*given))
 
 
