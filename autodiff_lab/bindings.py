@@ -174,6 +174,8 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     if context is not None and context.guard is not None:
         context.guard.check_result(op, dict(zip(op.operand_names(len(values)), values, strict=True)), result)
     if context is not None and not context.records:
+        if context.recorder is not None:
+            context.recorder.note_unrecorded(operands)
         return Tensor(result, level)
     parents = tuple(
         o._history if type(o) is Tensor and o._level is level and name not in op.constant_inputs else None

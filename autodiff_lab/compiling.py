@@ -40,10 +40,11 @@ def compile(f: Callable[..., Any], *, fuse: bool = True, loops: Loops = "blocked
     new plan, and so does an op that was defined anew. Everything else is part of the plan: Python numbers, which in eager code
     decide dtypes and shapes too (hand over what changes as an array, as in ``np.float32(rate)``), texts, functions, and
     whatever ``f`` uses without getting it as an argument, as it is when the plan is made. What ``f`` does besides
-    computing, such as printing, happens once for each plan.
+    computing, such as printing, happens once for each plan; so does what a kernel of yours does besides calling NumPy.
 
     Where a derivative watches, because an argument is a Tensor that requires a gradient, or inside ``grad``, ``jvp`` or
-    ``record``, ``f`` itself runs, so that derivatives are right. To speed up a derivative, compile the derivative.
+    ``record``, ``f`` itself runs, so that derivatives are right; so it does in ``anomaly_mode``, which looks at every op. To
+    speed up a derivative, compile the derivative.
 
     Args:
         f: made of ops; what it returns may nest. An if or a loop may depend on shapes and Python numbers, not on values.
@@ -66,9 +67,7 @@ class _Ready:
 
     plan: Plan
     run: Callable[[Sequence[Any]], Any]
-    tensors: (
-        tuple[bool, ...] | None
-    )  # which outputs are Tensors, as they are for Tensors given; None where none are given
+    tensors: tuple[bool, ...] | None  # which outputs are Tensors; None where none are
 
 
 class Compiled:
@@ -79,13 +78,15 @@ class Compiled:
             raise TypeError(f"compile: expected a function, got {f!r}")
         if type(workers) is not int or workers < 1:
             raise ValueError(f"compile: workers must be a whole number of at least 1, got {workers!r}")
+        update_wrapper(
+            self, f, updated=()
+        )  # not its __dict__: a layer's attributes are its own, and a compiled function's
         self._f, self._fuse, self._loops, self._workers = f, fuse, loops, workers
         self._known: dict[Any, _Ready] = {}
         self._last: tuple[Reader, _Ready] | None = None  # knows arguments like those of the last call
         self._lock = RLock()
         self._changes = registry.changes
         self._is_noticed = False
-        update_wrapper(self, f)
 
     def __repr__(self) -> str:
         return f"<compiled {_name(self._f)}: {len(self._known)} plans>"
@@ -97,6 +98,9 @@ class Compiled:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """The function's result."""
+        now = events.context.get()
+        if now is not None and (now.recorder is not None or now.guard is not None):
+            return self._f(*arguments, **options)
         if (last := self._last) is not None and not options and self._changes == registry.changes:
             known = last[0](arguments)
             if known is not None:
@@ -105,11 +109,8 @@ class Compiled:
         key: list[Any] = []
         if not _read(arguments, leaves, key) or (options and not _read(options, leaves, key)):
             return self._f(*arguments, **options)  # a derivative watches
-        now = events.context.get()
-        if now is not None and now.recorder is not None:
-            return self._f(*arguments, **options)
         ready = self._ready_for(key, arguments, options)
-        reader = None if options else reader_of(arguments)
+        reader = None if options or ready.tensors is not None else reader_of(arguments)
         self._last = None if reader is None else (reader, ready)
         result = ready.run(leaves)
         return result if ready.tensors is None else _with_tensors(result, ready)
@@ -139,11 +140,11 @@ class Compiled:
             return ready
 
     def _make(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Ready:
-        graph, from_tensors = _recorded(self._f, arguments, options)
+        graph, tensors = _recorded(self._f, arguments, options)
         workers = self._workers if pays(graph) else 1
         made = plan(graph, fuse=self._fuse, loops=self._loops, workers=workers)
         run = made.run_on if workers == 1 else lambda arrays: run_schedule(made, arrays, workers)[0]
-        return _Ready(made, run, _tensor_outputs(graph, from_tensors) if any(from_tensors) else None)
+        return _Ready(made, run, tensors if any(tensors) else None)
 
     def _notice_numbers(self, key: tuple[Any, ...]) -> None:
         shape = _without_numbers(key)
@@ -193,8 +194,8 @@ def _read_rarer(value: Any, leaves: list[Any], key: list[Any]) -> bool:
     if isinstance(value, (list, tuple, dict)):  # a named tuple, or a container of some other kind
         key += (kind, tuple(value) if isinstance(value, dict) else len(value))
         return all(_read(part, leaves, key) for part in (value.values() if isinstance(value, dict) else value))
-    is_plain = isinstance(value, (int, float, slice))
-    key += (_NUMBER if is_plain else _STATIC, bitwise_key(value) if is_plain else value)
+    is_plain = kind in (bool, int, float, slice)
+    key += (_NUMBER if is_plain else _STATIC, bitwise_key(value) if is_plain else (kind, value))
     return True
 
 
@@ -210,11 +211,15 @@ def _without_numbers(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple("any" if place and key[place - 1] is _NUMBER else part for place, part in enumerate(key))
 
 
-def _recorded(f: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[Graph, list[bool]]:
-    """The graph of a call, with an input for every array, and which inputs were Tensors."""
+def _recorded(
+    f: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[Graph, tuple[bool, ...]]:
+    """The graph of a call, with an input for every array, and which outputs are Tensors.
+
+    A Tensor stays one, around a symbol: what meets it is read as it is elsewhere, a NumPy scalar as a plain number.
+    """
     recorder = Recorder()
     inputs: list[Any] = []
-    from_tensors: list[bool] = []
 
     def symbols(name: str, argument: Any) -> Any:
         leaves, structure = flatten(argument)
@@ -222,8 +227,7 @@ def _recorded(f: Callable[..., Any], arguments: Sequence[Any], options: Mapping[
         for label, leaf in zip(leaf_names(name, structure), leaves, strict=True):
             if type(leaf) is Tensor or backend.is_array(leaf):
                 inputs.append(recorder.input(leaf, label))
-                from_tensors.append(type(leaf) is Tensor)
-                leaf = inputs[-1]
+                leaf = Tensor(inputs[-1]) if type(leaf) is Tensor else inputs[-1]
             replaced.append(leaf)
         return structure.rebuild(replaced)
 
@@ -235,12 +239,14 @@ def _recorded(f: Callable[..., Any], arguments: Sequence[Any], options: Mapping[
     except Exception as error:
         _note_line(error, f)
         raise
-    if any(type(leaf) is Tensor and leaf.requires_grad for leaf in flatten(result)[0]):
+    leaves = flatten(result)[0]
+    if recorder.captured or any(type(leaf) is Tensor and leaf.requires_grad for leaf in leaves):
         raise ValueError(
             f"compile: {_name(f)} uses a Tensor that requires a gradient and is not among its arguments; a plan would keep "
-            "its value of today. Hand parameters over as arguments, or call .detach() where a constant is meant"
+            "its value of today. Hand parameters over as arguments, for a layer as model.with_parameters(p)(x), or call "
+            ".detach() where a constant is meant"
         )
-    return recorder.freeze(result, inputs, _name(f)), from_tensors
+    return recorder.freeze(result, inputs, _name(f)), tuple(type(leaf) is Tensor for leaf in leaves)
 
 
 def _note_line(error: Exception, f: Callable[..., Any]) -> None:
@@ -251,15 +257,6 @@ def _note_line(error: Exception, f: Callable[..., Any]) -> None:
             place = traceback.FrameSummary(file, line, frame.f_code.co_name)
             error.add_note(f"compile: {_name(f)} could not be recorded, at {file}:{line}: {place.line}")
             return
-
-
-def _tensor_outputs(graph: Graph, from_tensors: Sequence[bool]) -> tuple[bool, ...]:
-    """Which outputs depend on an input that was a Tensor: these are Tensors too."""
-    reached = {i for i, is_tensor in zip(graph.inputs, from_tensors, strict=True) if is_tensor}
-    for node in graph:
-        if reached.intersection(node.inputs):
-            reached.add(node.id)
-    return tuple(output in reached for output in graph.outputs)
 
 
 def _with_tensors(result: Any, ready: _Ready) -> Any:

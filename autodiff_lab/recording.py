@@ -102,6 +102,7 @@ class Recorder:
         ] = {}  # by identity; the array is kept so that the identity stays its own
         self._node_of: dict[int, int] = {}  # a record's serial number -> the node of its result
         self._refused: tuple[Exception, Node] | None = None  # the last call that no rule took
+        self.captured = False  # whether what requires a gradient was used inside no_grad, as if it were a constant
 
     def input(self, value: Any, name: str) -> Symbol:
         """A new input, with the shape and dtype of an example value."""
@@ -144,6 +145,10 @@ class Recorder:
             name = ""
             source = self.nodes[now.origin].source if now.origin is not None else source
         return name, {"phase": now.phase, "scope": now.scope, "source": source, "origin": now.origin}
+
+    def note_unrecorded(self, operands: Sequence[Any]) -> None:
+        """An op ran inside ``no_grad``: what requires a gradient is a constant of the graph now."""
+        self.captured |= any(type(operand) is Tensor and operand.requires_grad for operand in operands)
 
     def note_record(self, record: Record, result: Any) -> None:
         """A Tensor around a symbol was recorded: its node keeps the record's saved values for backward."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import autodiff_lab as ad
 from autodiff_lab import ops, schedule
 from autodiff_lab.argument_readers import reader_of
+from autodiff_lab.faults import last_path_wins
+from autodiff_lab.layers import Linear
 from autodiff_lab.optimizers import Adam
 from autodiff_lab.trees import flatten
 
@@ -122,6 +125,82 @@ def test_a_parameter_that_is_no_argument_is_refused() -> None:
     w = ad.tensor(Y, requires_grad=True)
     with pytest.raises(ValueError, match="not among its arguments"):
         ad.compile(lambda x: x * w)(X)
+
+
+def test_a_parameter_inside_of_no_grad_is_refused_as_well() -> None:
+    layer = Linear(3, 2, seed=0)
+    with ad.no_grad(), pytest.raises(ValueError, match=r"with_parameters"):
+        ad.compile(layer)(X)
+    frozen = ad.compile(lambda p, x: layer.with_parameters(p)(x))
+    assert same(frozen(layer.values(), X), layer(X).numpy())
+
+
+def test_a_compiled_function_may_be_compiled_again_with_other_options() -> None:
+    inner = ad.compile(lambda x: ops.exp(x))
+    outer = ad.compile(inner, fuse=False)
+    assert np.array_equal(outer(X), np.exp(X))
+    assert len(outer.plans) == 1 and outer.plans[0].fusion is None and inner.plans == ()
+
+
+def test_a_layers_attributes_are_not_those_of_the_compiled_function() -> None:
+    class Odd:
+        _f, _last = "mine", "too"
+
+        def __init__(self) -> None:
+            self._known = self._lock = None
+
+        def __call__(self, x: Any) -> Any:
+            return ops.exp(x)
+
+    assert np.array_equal(ad.compile(Odd())(X), np.exp(X))
+
+
+@pytest.mark.parametrize(
+    "number", [np.float64(2.0), np.array(2.0), np.int64(2), 2.0], ids=["f8", "0-d", "i8", "Python"]
+)
+def test_what_meets_a_tensor_is_read_as_it_is_without_compile(number: Any) -> None:
+    def f(x: Any) -> Any:
+        return x * number, ops.maximum(x, number)
+
+    x = ad.tensor(X, dtype="float32")
+    assert same(ad.compile(f)(x), f(x))
+
+
+def test_a_tensor_that_is_no_argument_makes_tensors() -> None:
+    def f(x: Any) -> Any:
+        return x * constant, x * 2.0
+
+    constant = ad.tensor(Y)
+    compiled = ad.compile(f)
+    assert same(compiled(X), f(X)) and same(compiled(X), f(X))
+
+
+def test_a_number_of_some_other_kind_is_planned_once() -> None:
+    class Kind(IntEnum):
+        FIRST, SECOND = 1, 2
+
+    compiled = ad.compile(lambda x, kind: x * int(kind))
+    for kind in (Kind.FIRST, Kind.SECOND, 1) * 2:
+        assert np.array_equal(compiled(X, kind), X * int(kind))
+    assert len(compiled.plans) == 3
+
+
+def test_in_anomaly_mode_every_op_is_looked_at() -> None:
+    slope = ad.compile(ad.grad(lambda x: ops.sum(ops.log(x))))
+    slope(Y + 1.0)
+    with ad.anomaly_mode(), np.errstate(all="ignore"), pytest.raises(ad.AnomalyError, match="log"):
+        slope(Y)
+
+
+def test_a_plan_from_before_is_not_used_inside_of_a_fault_nor_one_from_inside_after_it() -> None:
+    def f(x: Any) -> Any:
+        return ops.sum(x * x)
+
+    before, inside = ad.compile(ad.grad(f)), ad.compile(ad.grad(f))
+    assert np.array_equal(before(Y), 2.0 * Y)
+    with last_path_wins():
+        assert np.array_equal(before(Y), Y) and np.array_equal(inside(Y), Y)
+    assert np.array_equal(before(Y), 2.0 * Y) and np.array_equal(inside(Y), 2.0 * Y)
 
 
 def test_other_kinds_of_arrays_are_read_as_an_op_reads_them() -> None:
