@@ -157,7 +157,9 @@ class BlockedLoop:
         self.fixed = tuple(n for n in outside if math.prod(facts[n].shape) == 1)
         self.moving = tuple(n for n in outside if n not in self.fixed)
         columns = [self.blocks.indices(self.merged.of(facts[n].shape)) for n in (*self.moving, *program.whole)]
-        self.indices = list(zip(*columns, strict=True))
+        self.indices = list(zip(*columns, strict=True)) or [()] * len(
+            self.blocks.starts
+        )  # () where it reads one number only
         self.sizes = self.blocks.sizes()
         self.partials = [Partial(one, self) for one in program.reductions]
         self.body, self.source, self.slots = self.generated()

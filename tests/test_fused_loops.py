@@ -289,3 +289,19 @@ def test_an_error_inside_a_fused_kernel_names_the_op_and_its_line() -> None:
     (fused,) = run_groups(graph, fusion, inputs)
     with pytest.raises(ValueError, match=r"fails_on_devices\(.*test_fused_loops"):
         fused.get()
+
+
+@pytest.mark.parametrize("loops", ["blocked", "compiled"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loop_that_reads_one_number_only_runs_all_its_blocks(loops: Any, workers: int) -> None:
+    def f(x: Any) -> Any:
+        return ops.sum(ops.broadcast_to(ops.tanh(x), shape=(700, 800)) * 2.0, axis=0)
+
+    graph = ad.record(f, np.array(0.5))
+    fusion = fuse(graph)
+    (group,) = fusion.groups
+    run = loop_of(fusion, group, loops).parts(workers).start(np.array(0.5), 2.0)
+    for part in run.parts:
+        part()
+    assert np.allclose(run.finish()[0], 1400.0 * np.tanh(0.5))
+    assert np.allclose(ad.plan(graph, loops=loops)(np.array(0.5)), 1400.0 * np.tanh(0.5))
