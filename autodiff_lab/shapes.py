@@ -117,6 +117,8 @@ def infer_shapes(
 
 def _given(graph: Graph, shapes: Mapping[str, PartialShape]) -> dict[int, PartialShape]:
     """The shapes that inputs were given, by node."""
+    if not isinstance(shapes, Mapping):
+        raise TypeError(f'infer_shapes: shapes must be a dict such as {{"x": ("batch", 784)}}, got {shapes!r}')
     inputs = {graph.nodes[place].name: graph.nodes[place] for place in graph.inputs}
     return {_input(graph, inputs, name).id: _checked(inputs[name], shape) for name, shape in shapes.items()}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import events, faults, ops
+from autodiff_lab import events, faults, layers, ops
 from autodiff_lab.operand_rules import is_known, may_be
 from autodiff_lab.shapes import PartialShape
 from tests.drawn_graphs import GRAPHS
@@ -128,6 +128,37 @@ def test_a_joint_graph_whose_attributes_bear_the_recorded_size_finds_that_size_o
     assert found.shapes[joint.outputs[0]] == (784, 10)
     spread = next(node for node in joint if node.label == "broadcast_to")
     assert found.shapes[spread.id] == (64, 10)
+
+
+IMAGES, WORDS, TOKENS = np.ones((3, 1, 12, 12)), np.ones((3, 5, 8)), np.ones((3, 5), np.int64)
+
+
+@pytest.mark.parametrize(
+    ("layer", "x"),
+    [
+        (layers.Linear(8, 4, seed=0), WORDS),
+        (layers.MLP(8, 16, 4, seed=0), WORDS),
+        (layers.LayerNorm(8), WORDS),
+        (layers.ResidualMLP(8, 16, 4, seed=0), WORDS),
+        (layers.Conv2d(1, 4, 3, seed=0), IMAGES),
+        (layers.CNN(12, 10, seed=0), IMAGES),
+        (layers.Attention(8, 2, seed=0), WORDS),
+        (layers.TransformerBlock(8, 2, seed=0), WORDS),
+        (layers.Embedding(11, 8, seed=0), TOKENS),
+        (layers.TransformerLM(11, context=5, seed=0), TOKENS),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, layers.Layer) else str(value.shape),
+)
+def test_the_batch_keeps_its_name_through_every_layer(layer: Any, x: Any) -> None:
+    graph = ad.record(lambda x: layer.with_parameters(layer.values())(x), x)
+    found = ad.infer_shapes(graph, {"x": ("batch", *x.shape[1:])})
+    result = graph.outputs[0]
+    assert not found.unknown and found.shapes[result] == ("batch", *graph.nodes[result].shape[1:])
+
+
+def test_shapes_that_are_no_dict_are_refused() -> None:
+    with pytest.raises(TypeError, match="dict such as"):
+        ad.infer_shapes(FORWARD, [("x", (1, 784))])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -71,7 +72,7 @@ class CNN(Layer):
         hidden = x
         for conv in (self.conv1, self.conv2):
             hidden = ops.max_pool2d(ops.relu(conv(hidden)), 2)
-        return self.head(hidden.reshape((x.shape[0], -1)))
+        return self.head(hidden.reshape((-1, math.prod(hidden.shape[1:]))))  # so that a graph holds for any batch
 
 
 def _gelu(x: Any) -> Any:

@@ -158,8 +158,8 @@ class Attention(Layer):
             )  # exp gives 0 just as for −∞, but nothing becomes infinite
         weights = ops.softmax(scores)
         mixed = (weights @ value).transpose(0, 2, 1, 3)
-        return self.project(mixed.reshape(x.shape))
+        return self.project(mixed.reshape((-1, *x.shape[1:])))
 
     def _split(self, x: Any) -> Any:
         """(batch, tokens, width) as (batch, heads, tokens, width / heads)."""
-        return x.reshape((*x.shape[:2], self.heads, -1)).transpose(0, 2, 1, 3)
+        return x.reshape((-1, x.shape[1], self.heads, x.shape[2] // self.heads)).transpose(0, 2, 1, 3)
