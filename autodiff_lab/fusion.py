@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from . import events
 from .events import Receiver
-from .graph import Graph
+from .graph import Graph, check_graph
 from .grouping import LOOPS as LOOPS
 from .grouping import REDUCTIONS as REDUCTIONS
 from .grouping import Grouping, Growing, called
@@ -109,6 +109,7 @@ def fuse(
       kernel 1: mul+tanh+sum [4, 5, 6] over (2, 4)
       2 | 4  not elementwise: matmul 2 does not work number by number
     """
+    check_graph(graph, "fuse")
     inference = infer_shapes(graph) if shapes is None else shapes
     grouping = Grouping(graph, inference, write_shared, tell)
     for node in reversed(graph.nodes):

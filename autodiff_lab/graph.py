@@ -355,3 +355,13 @@ def is_topological_order(graph: Graph, order: Sequence[int]) -> bool:
     if len(position) != len(order) or set(position) != {node.id for node in graph.nodes}:
         return False
     return all(position[source] < position[consumer] for source, consumer in graph.edges)
+
+
+def check_graph(value: Any, where: str) -> None:
+    """Refuse what is no Graph, such as the function that one would be recorded of.
+
+    Raises:
+        TypeError: names who wanted a Graph, what was given, and how a Graph is made.
+    """
+    if not isinstance(value, Graph):
+        raise TypeError(f"{where}: expected a Graph, as ad.record(f, *arguments) gives one, got {value!r}")

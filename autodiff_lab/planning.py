@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .bindings import real_array
 from .events import Receiver
 from .fused_loops import Loops, loop_of
 from .fusion import Fusion, Group
-from .graph import Graph, Node, Phase
+from .graph import Graph, Node, Phase, check_graph
 from .layouts import with_dot
 from .lifetimes import Buffer, Lifetime, Memory, place_values
 from .numpy_calls import Value
@@ -233,10 +233,14 @@ def plan(
 
     Raises:
         OpError: a kernel does not give what its shape or dtype rule said; names the rule and the line.
-        ValueError: ``workers`` is not a whole number of at least 1.
+        TypeError: ``graph`` is no Graph.
+        ValueError: ``workers`` is not a whole number of at least 1, or there are no such ``loops``.
     """
     if type(workers) is not int or workers < 1:
         raise ValueError(f"plan: workers must be a whole number of at least 1, got {workers!r}")
+    if loops not in get_args(Loops):
+        raise ValueError(f"plan: loops must be 'blocked' or 'compiled', got {loops!r}")
+    check_graph(graph, "plan")
     tell = tell or events.receiver()
     simplified = simplify(graph, tell)
     shapes = infer_shapes(simplified.graph)

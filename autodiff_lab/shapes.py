@@ -12,7 +12,7 @@ import numpy as np
 from . import events
 from .bindings import OpError
 from .events import Receiver
-from .graph import Graph, Node
+from .graph import Graph, Node, check_graph
 from .operand_rules import Dimension as Dimension
 from .operand_rules import PartialShape as PartialShape
 from .operand_rules import Shape
@@ -95,6 +95,7 @@ def infer_shapes(
       2     matmul  ('batch', 10)   float64
       3     tanh    ('batch', 10)   float64
     """
+    check_graph(graph, "infer_shapes")
     given = _given(graph, shapes or {})
     asked = _Asked(graph)
     found: list[PartialShape] = []

@@ -264,6 +264,19 @@ def test_a_masked_array_is_refused_as_ops_refuse_it() -> None:
         ad.plan(ad.record(lambda x: ops.sum(x), X))(np.ma.masked_array(X, X > 0))
 
 
+@pytest.mark.parametrize("of", [ad.plan, ad.fuse, ad.infer_shapes, schedule.from_plan], ids=lambda of: of.__name__)
+def test_what_is_no_graph_is_refused_with_what_makes_one(of: Any) -> None:
+    with pytest.raises(
+        TypeError, match=rf"{of.__name__}: expected a .*, as ad\.(record|plan)\(.*\) gives one, got <function"
+    ):
+        of(loss)
+
+
+def test_loops_that_there_are_not_are_refused_also_where_none_is_needed() -> None:
+    with pytest.raises(ValueError, match="'blocked' or 'compiled', got 'fast'"):
+        ad.plan(JOINT, loops="fast")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("workers", [0, 1.5, True, "2"])
 def test_a_number_of_workers_that_is_none_is_refused(workers: Any) -> None:
     with pytest.raises(ValueError, match="workers"):

@@ -38,6 +38,8 @@ def from_plan(plan: Plan, costs: CostModel | None = None, *, workers: int = 1) -
     >>> [(task.name, task.reads, task.writes) for task in tasks]
     [('matmul_1', ('x',), ('buffer 0',)), ('tanh_2', ('buffer 0',), ('buffer 0',)), ('matmul_3', ('buffer 0', 'x'), ('v3',))]
     """
+    if not isinstance(plan, Plan):
+        raise TypeError(f"from_plan: expected a Plan, as ad.plan(graph) gives one, got {plan!r}")
     return _Builder(plan, plan.write(workers), costs or Roofline()).tasks()
 
 
