@@ -15,6 +15,10 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+import autodiff_lab as ad
+
 from .sameness import same
 
 PRINTED = 1000  # characters of what one call prints that are kept
@@ -45,6 +49,21 @@ class NotPlain:
 
     def __repr__(self) -> str:
         return f"<{self.type_name} object>" if self.items is None else f"<{self.type_name} of {self.items:,} items>"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Stands for a Tensor that was computed from the arguments: its numbers, and the gradient of their sum for each.
+
+    A graph cannot be sent from one process to another, and what matters of it can. An argument that is no Tensor, or that the
+    result does not depend on, has None.
+    """
+
+    value: np.ndarray
+    gradients: tuple[np.ndarray | None, ...]
+
+    def __repr__(self) -> str:
+        return f"a Tensor that was computed from the arguments, with the numbers {self.value.tolist()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +98,36 @@ def attempt(function: Callable[..., Any], number: int, arguments: tuple[Any, ...
     began = time.perf_counter()
     try:
         with _heard(_FirstWords(lambda text: tell(Printed(number, text)))):
-            answer = function(*given)
+            answer = followed(function(*given), given)
     except BaseException as error:
         return Attempt(number, failure=_failure(function, error), seconds=time.perf_counter() - began)
     return Attempt(number, answer, changed_arguments=_changed(given, arguments), seconds=time.perf_counter() - began)
+
+
+def followed(answer: Any, given: tuple[Any, ...]) -> Any:
+    """A Tensor with a graph as what can be sent; anything else, and a graph that cannot be swept, as it is.
+
+    >>> x = ad.tensor([2.0, 3.0], requires_grad=True)
+    >>> followed(x * x, (x, 1)).gradients
+    (array([4., 6.]), None)
+    """
+    if not isinstance(answer, ad.Tensor) or answer.is_leaf:
+        return answer
+    before = [one.grad if isinstance(one, ad.Tensor) else None for one in given]
+    try:
+        answer.backward(np.ones(answer.shape, answer.dtype))
+    except Exception:  # withheld, or no graph of arguments
+        return answer
+    return Followed(answer.numpy(), tuple(_taken(one, old) for one, old in zip(given, before, strict=True)))
+
+
+def _taken(argument: Any, before: Any) -> np.ndarray | None:
+    """What a sweep has added to an argument's gradient, which gets its old one back."""
+    if not isinstance(argument, ad.Tensor) or argument.grad is before:
+        return None
+    added = argument.grad if before is None else argument.grad - before
+    argument.grad = before
+    return None if added is None else added.numpy()
 
 
 def _changed(given: tuple[Any, ...], arguments: tuple[Any, ...]) -> bool:

@@ -40,7 +40,7 @@ def _cases(random: Random, marking: bool) -> Iterator[Case]:
     table = {**general, ("any", one): "of_dtype", (kind, "any"): "of_device", (kind, one): "special"}
     yield case(ORDER, f"{table}, {[here]}")
     yield _case(STAND_IN, {("cuda", "any"): "on_gpu", ("cuda", one): "narrow", **general}, [("sim:0", one)], random)
-    yield _case(NUMBERED, {("cuda", "any"): "on_gpu", **general}, [(f"cuda:{random.randint(1, 15)}", one)], random)
+    yield _case(NUMBERED, {("cuda", "any"): "on_gpu", **general}, [(f"cuda:{random.randint(10, 15)}", one)], random)
     yield _case(NUMBERS, {("cuda", one): "special", **general}, [("cuda:0", one), 2.0], random)
     yield _case(NUMBERS, {("cuda", one): "special", **general}, [0.5, ("cuda:0", one), 2], random)
     yield _case(NUMBERS, {("cpu", "float64"): "wide", ("cpu", "any"): "on_cpu", **general}, [1.5, 2.0], random)
@@ -126,7 +126,7 @@ MISCONCEPTIONS = (
         "a number lies on the CPU",
         "You treat a Python number as if it lay on the CPU, in float64. It lies nowhere: it goes along with the call, and "
         "decides neither device nor dtype.",
-        _equals(answers.numbers_on_the_cpu),
+        lambda wrong: _equals(answers.numbers_on_the_cpu)(wrong) or _equals(answers.first_may_be_a_number)(wrong),
     ),
     Misconception(
         "all GPUs are one",
@@ -218,6 +218,7 @@ Write `kernel_for(kernels, operands)`: the name of the kernel that runs a call.
         (answers.by_the_devices_name, "every device has kernels of its own"),
         (answers.of_the_first_operand, "the first operand decides"),
         (answers.numbers_on_the_cpu, "a number lies on the CPU"),
+        (answers.first_may_be_a_number, "a number lies on the CPU"),
         (answers.of_the_last_operand, "the last dtype counts"),
         (answers.same_kind_is_same_device, "all GPUs are one"),
         (answers.asks_the_lab, "the lab does it"),

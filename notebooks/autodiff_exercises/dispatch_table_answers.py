@@ -122,6 +122,13 @@ def numbers_on_the_cpu(kernels: Kernels, operands: list[Any]) -> str | None:
     return kernel_for(kernels, [operand if isinstance(operand, tuple) else ("cpu", "float64") for operand in operands])
 
 
+def first_may_be_a_number(kernels: Kernels, operands: list[Any]) -> str | None:
+    """Where a number comes first, the call has no dtype."""
+    if isinstance(operands[0], tuple):
+        return kernel_for(kernels, operands)
+    return kernel_for(kernels, [(one[0], "none") if isinstance(one, tuple) else one for one in operands])
+
+
 def of_the_last_operand(kernels: Kernels, operands: list[Any]) -> str | None:
     """The last array's dtype decides."""
     return kernel_for(kernels, operands[::-1])

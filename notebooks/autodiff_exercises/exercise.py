@@ -288,7 +288,7 @@ REMEMBERS = Misconception(
     "remembers the last call",
     "Your function keeps something from one call to the next: the same call gives another answer when it is made again. "
     "A list or a set that was made outside of the function, or as the default of an argument, is made only once. Make a new "
-    "one inside, at the beginning of each call.",
+    "one inside, at the beginning of each call. (A function that draws at random, without a fixed seed, does so too.)",
     lambda wrong: False,  # no wrong answer tells it: the check makes calls a second time, see checking.py
 )
 ACCEPTS_ANYTHING = Misconception(

@@ -60,6 +60,16 @@ PEAK_MISCONCEPTIONS = (
         _like(answers.number_of_results),
     ),
     Misconception(
+        "the first name is all",
+        "You keep one of the results in `kept`. There may be more of them.",
+        _like(answers.first_is_kept),
+    ),
+    Misconception(
+        "it runs as it is written",
+        "You look for the last reader in the order in which `reads` is written down. The tasks run in the order of `order`.",
+        _like(answers.last_as_written),
+    ),
+    Misconception(
         "only the running task needs memory",
         "You look at what the running task reads and writes. Beside it live all results that a *later* task will read.",
         _like(answers.only_what_is_read),
@@ -108,6 +118,7 @@ PEAK_SHAPES: tuple[tuple[str, Shape, tuple[int, ...], tuple[int, ...]], ...] = (
     ("a chain", [[], [0], [1]], (8, 4, 6), (2,)),
     ("a result that two tasks read", [[], [0], [0], [1, 2]], (8, 2, 1, 1), (3,)),
     ("a result that is kept", [[], [0], [1], [2]], (8, 1, 6, 2), (0, 3)),
+    ("a result that is kept", [[], [0], [1], [2]], (8, 1, 6, 2), (3, 0)),
     ("a result that nobody reads", [[], [], [1]], (8, 5, 4), (2,)),
     ("a task that reads one result twice", [[], [0, 0], [1]], (4, 5, 6), (2,)),
 )
@@ -118,14 +129,24 @@ def peak_cases(random: Random, large: bool) -> Iterator[Case]:
     for check, shape, sizes, kept in PEAK_SHAPES:
         factor = random.randint(1, 9)
         yield _peak_case(check, shape, [factor * size for size in sizes], kept, random)
+    fan: Shape = [[], [0], [0], [0], [0]]
+    yield _peak_case("written in another order than it runs", fan, (8, 1, 5, 9, 1), (4,), random, (0, 4, 3, 1, 2))
     for size in range(5, 13 if large else 10):
         shape = drawn_shape(random, size)
         outputs = random.sample(range(size), k=random.randint(1, 2))
         yield _peak_case("random graphs", shape, drawn_costs(random, size, 20), outputs, random)
 
 
-def _peak_case(check: str, shape: Shape, sizes: Sequence[int], kept: Sequence[int], random: Random) -> Case:
+def _peak_case(
+    check: str,
+    shape: Shape,
+    sizes: Sequence[int],
+    kept: Sequence[int],
+    random: Random,
+    written: Sequence[int] = (),
+) -> Case:
     reads, nbytes, names = named(shape, sizes, random)
+    reads = {names[task]: reads[names[task]] for task in written} or reads
     return case(check, f"{names}, {reads}, {nbytes}, {[names[task] for task in kept]}")
 
 
@@ -221,8 +242,9 @@ def cap_cases(random: Random, large: bool) -> Iterator[Case]:
     for size, (rule, name) in enumerate(RULES, start=5):
         for _ in range(2 if large else 1):
             yield _graph_that_shows(rule, name, size, random)
-    shape: Shape = [[], *([[0]] * 9), list(range(1, 10)), *([[10]] * 2)]
-    yield soon(_cap_case("a dozen tasks", shape, [4, *drawn_costs(random, 9), 2, 1, 1], (11, 12), random))
+    branches, bottom = random.sample(range(20, 40), k=6), 12  # large results that each leave a small one, and their sum
+    shape: Shape = [*([[]] * 6), *([branch] for branch in range(6)), list(range(6, bottom))]
+    yield soon(_cap_case("thirteen tasks", shape, [*branches, *([1] * 7)], (bottom,), random))
 
 
 def _graph_that_shows(rule: Callable[..., list[str]], name: str, size: int, random: Random) -> Case:
@@ -272,6 +294,8 @@ Write `peak_memory(order, reads, nbytes, kept)`: how many bytes live at most?
             (answers.outputs_freed, "what is kept can go"),
             (answers.unread_kept, "who is never read stays for ever"),
             (answers.at_the_end, "the peak is at the end"),
+            (answers.first_is_kept, "the first name is all"),
+            (answers.last_as_written, "it runs as it is written"),
             (answers.twice_read_twice_there, "read twice, freed twice"),
             (answers.number_of_results, "results are counted, not weighed"),
         ),
@@ -301,10 +325,12 @@ Write `under_a_cap(reads, nbytes, kept, cap)`: an order that fits into memory.
             *RULES,
             (answers.smallest_sizes_first, "use before it is there"),
             (answers.every_order, "all orders can be tried"),
+            (answers.every_legal_order, "all orders can be tried"),
             (answers.gives_up, "not a list of tasks"),
         ),
         misconceptions=CAP_MISCONCEPTIONS,
         cases=cap_cases,
         accepts=is_under_the_cap,
+        seconds=10.0,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import permutations
 from typing import Any
 
@@ -94,6 +94,22 @@ def _living(done: Iterable[str], reads: Reads, nbytes: Sizes, kept: list[str]) -
 def freed_at_the_end(order: list[str], reads: Reads, nbytes: Sizes, kept: list[str]) -> float:
     """Everything lives until the end."""
     return sum(nbytes.values())
+
+
+def first_is_kept(order: list[str], reads: Reads, nbytes: Sizes, kept: list[str]) -> float:
+    """One output is enough."""
+    return peak_memory(order, reads, nbytes, kept[:1])
+
+
+def last_as_written(order: list[str], reads: Reads, nbytes: Sizes, kept: list[str]) -> float:
+    """The last reader is the one that stands last in the dictionary."""
+    last = {source: task for task in reads for source in reads[task]}
+    living = most = 0.0
+    for task in order:
+        living += nbytes[task]
+        most = max(most, living)
+        living -= sum(nbytes[one] for one in {task, *reads[task]} if last.get(one, one) == task and one not in kept)
+    return most
 
 
 def only_what_is_read(order: list[str], reads: Reads, nbytes: Sizes, kept: list[str]) -> float:
@@ -214,6 +230,19 @@ def every_order(reads: Reads, nbytes: Sizes, kept: list[str], cap: int) -> list[
         if is_order and by_moments(list(order), reads, nbytes, kept) <= cap:
             return list(order)
     return []
+
+
+def every_legal_order(reads: Reads, nbytes: Sizes, kept: list[str], cap: int) -> list[str]:
+    """Tries all orders in which each task comes after what it reads, and looks at the memory at the end."""
+
+    def orders(begun: list[str]) -> Iterator[list[str]]:
+        if len(begun) == len(reads):
+            yield begun
+        for task in reversed(reads):
+            if task not in begun and set(reads[task]) <= set(begun):
+                yield from orders([*begun, task])
+
+    return next(order for order in orders([]) if by_moments(order, reads, nbytes, kept) <= cap)
 
 
 def leaves_some_out(reads: Reads, nbytes: Sizes, kept: list[str], cap: int) -> list[str]:

@@ -118,6 +118,18 @@ MISCONCEPTIONS = (
         _like(answers.what_is_there),
     ),
     Misconception(
+        "what is named is mended",
+        "You leave out hazards that would be gone if the edges that you have named were there. They are not: each pair is a "
+        "hazard by itself, along the edges that *are* there.",
+        _like(answers.as_if_mended),
+    ),
+    Misconception(
+        "edges come in order",
+        "You go through `edges` once, as they stand there. An edge may stand before those that lead to its first task: what "
+        "is known of a task has to be complete before it is handed on.",
+        _like(answers.edges_as_written),
+    ),
+    Misconception(
         "only neighbours meet",
         "You compare each task with the one before it. Any two tasks can run at the same time, unless there is a way between "
         "them.",
@@ -209,6 +221,8 @@ Write `missing_edges(tasks, edges)`: somebody says who waits for whom. What was 
             (answers.ways_of_two, "a few steps are enough"),
             (answers.later_first, "later first"),
             (answers.neighbours_only, "only neighbours meet"),
+            (answers.as_if_mended, "what is named is mended"),
+            (answers.edges_as_written, "edges come in order"),
             (answers.the_first, "one hazard is all"),
             (answers.what_is_there, "the edges do not matter"),
             (answers.along_every_path, "once for every path"),

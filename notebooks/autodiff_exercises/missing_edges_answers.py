@@ -119,6 +119,24 @@ def neighbours_only(tasks: TaskList, edges: Pairs) -> Pairs:
     return [pair for pair in by_marking(tasks, edges) if pair in near]
 
 
+def as_if_mended(tasks: TaskList, edges: Pairs) -> Pairs:
+    """Takes each edge that it names for given, the latest tasks first."""
+    found: Pairs = []
+    for place, (later, reads, writes) in enumerate(tasks):
+        for earlier, read, written in reversed(tasks[:place]):
+            if _conflict(read, written, reads, writes) and (earlier, later) not in _reached(tasks, [*edges, *found]):
+                found.append((earlier, later))
+    return found
+
+
+def edges_as_written(tasks: TaskList, edges: Pairs) -> Pairs:
+    """Hands on what is known along each edge, once."""
+    before: dict[str, set[str]] = {name: set() for name, _reads, _writes in tasks}
+    for one, later in edges:
+        before[later] |= {one, *before[one]}
+    return _missing(tasks, {(one, later) for later in before for one in before[later]}, _conflict)
+
+
 def the_first(tasks: TaskList, edges: Pairs) -> Pairs:
     """Stops at the first."""
     return by_marking(tasks, edges)[:1]

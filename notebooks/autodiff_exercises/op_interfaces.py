@@ -49,6 +49,10 @@ def _is_schema(answer: Any, kernel: Callable[..., Any]) -> bool:
     return list(inputs) == positional and repr(sorted(attributes.items())) == repr(sorted(named.items()))
 
 
+def _names(schema: Any) -> tuple[list[str], set[str]]:
+    return list(schema[0]), set(schema[1])
+
+
 def _is_pair(answer: Any) -> bool:
     if not isinstance(answer, tuple | list) or len(answer) != 2:
         return False
@@ -81,6 +85,7 @@ Do not call the kernel: there is nothing to call it with.""",
         (answers.schema_of_truthy_defaults, "a default of 0 or None is none"),
         (answers.schema_without_required, "only what has a default is an attribute"),
         (answers.schema_of_names, "not inputs and attributes"),
+        (answers.schema_of_texts, "a default is its text"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -107,18 +112,24 @@ Do not call the kernel: there is nothing to call it with.""",
             "attributes are inputs",
             "Attributes came out among the inputs. Inputs are arrays, which gradients flow to; attributes are settings, and "
             "stand after the star.",
-            begins_with(DEFAULTS),
+            every(lambda answer, kernel: any(name in answer[0] for name in answers.schema_from_the_code(kernel)[1])),
         ),
         Misconception(
             "a default of 0 or None is none",
             "A default of `0` or `None` is a default too: whoever leaves the attribute out gets it. Ask whether there is a "
             "default, not whether it counts as true.",
-            begins_with(FALSY),
+            every(lambda answer, kernel: any(answer[1].get(name, ...) is ... for name in kernel.__kwdefaults__ or {})),
         ),
         Misconception(
             "only what has a default is an attribute",
             "An attribute without a default is lost, or seems to have one. It is there, and every call has to give it.",
             begins_with(REQUIRED),
+        ),
+        Misconception(
+            "a default is its text",
+            "Names and places are right, and a default has become something else, its text or another kind of number. "
+            "Whoever leaves the attribute out gets exactly what the kernel says: `2` is not `2.0`, and no text.",
+            every(lambda answer, kernel: _names(answer) == _names(answers.schema_from_the_code(kernel))),
         ),
         Misconception(
             "not what a call gives",
@@ -218,6 +229,13 @@ def _defines(one: Wrong) -> bool:
     return isinstance(one.answer, str) and _binding(one.answer, one.case.arguments[0])[0] is not None
 
 
+def _forbids_a_way(one: Wrong) -> bool:
+    """Whether some parameter of the function takes what is given by place alone, or by name alone."""
+    function = _binding(one.answer, one.case.arguments[0])[0] if isinstance(one.answer, str) else None
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()} if function else set()
+    return bool(kinds & {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY})
+
+
 def _is_program(text: str) -> bool:
     try:
         exec(text, {"call": lambda operands, attributes: None})
@@ -260,6 +278,7 @@ only writes the text. `call` is the framework's way in, and somebody else has wr
         (answers.binding_named_binding, "another name"),
         (answers.binding_without_comma, "brackets make a tuple"),
         (answers.binding_that_knows_too_much, "not a program"),
+        (answers.binding_by_name_only, "an attribute has a name only"),
         (answers.binding_of_one_input, "one input is enough"),
         (answers.binding_as_a_function, "a function instead of its text"),
     ),
@@ -301,6 +320,12 @@ only writes the text. `call` is the framework's way in, and somebody else has wr
             lambda wrong: all(re.search(r"\*\w", text) for text in _texts(wrong)),
         ),
         Misconception(
+            "an attribute has a name only",
+            "Some parameter can be given in one way only. A star between the brackets forbids to give what follows by its "
+            "place, a slash forbids to give what precedes by its name. Here both are allowed.",
+            lambda wrong: all(map(_forbids_a_way, wrong)),
+        ),
+        Misconception(
             "brackets make a tuple",
             "`(x)` is `x` in brackets. What makes a tuple is the comma: `(x,)`.",
             lambda wrong: any(re.search(r"call\(\(\w+\)", text) for text in _texts(wrong)),
@@ -312,7 +337,7 @@ only writes the text. `call` is the framework's way in, and somebody else has wr
         ),
         Misconception(
             "one input is enough",
-            "Ops have several inputs, too, under names of their own.",
+            "Your text is right for one input. Ops have several, too, each under a name of its own and in its own place.",
             begins_with(TWO),
         ),
         Misconception(

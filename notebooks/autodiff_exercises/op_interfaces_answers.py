@@ -59,6 +59,12 @@ def schema_without_required(kernel: Kernel) -> Read:
     return read_schema(kernel)[0], dict(kernel.__kwdefaults__ or {})
 
 
+def schema_of_texts(kernel: Kernel) -> Read:
+    """Keeps what a default looks like."""
+    inputs, attributes = read_schema(kernel)
+    return inputs, {name: default if default is ... else str(default) for name, default in attributes.items()}
+
+
 def schema_of_names(kernel: Kernel) -> Any:
     """Attributes without their defaults."""
     inputs, attributes = read_schema(kernel)
@@ -118,6 +124,15 @@ def binding_without_return(name: str, inputs: Sequence[str], attributes: Mapping
 def binding_named_binding(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
     """The same name for every op."""
     return binding_text("binding", inputs, attributes)
+
+
+def binding_by_name_only(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
+    """With a star before the attributes, as a kernel has."""
+    given = ", ".join(
+        [*inputs, *(["*"] if attributes else ["/"]), *(f"{key}={value!r}" for key, value in attributes.items())]
+    )
+    passed = ", ".join(f"{key!r}: {key}" for key in attributes)
+    return f"def {name}({given}):\n    return call([{', '.join(inputs)}], {{{passed}}})\n"
 
 
 def binding_of_one_input(name: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from autodiff_lab import ops, simulated
 
 from . import op_kernels_answers as answers
 from . import vjp_laws as laws
+from .attempts import Followed
 from .exercise import (
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,
@@ -30,7 +31,10 @@ LESSON = "60_registering_an_op"
 
 # ------------------------------------------------------------------------------------------------------------- kernel
 
-VECTOR, SHAPES, NARROW, LARGE, OTHER = "a vector", "every shape", "float32", "large numbers", "another library"
+VECTOR, SHAPES, NARROW, BETWEEN, LARGE, TINY, OTHER = (
+    "a vector", "every shape", "float32", "numbers between small and large", "large numbers", "tiny results",
+    "another library",
+)  # fmt: skip
 
 
 def _kernel_cases(random: Random, marking: bool) -> Iterator[Case]:
@@ -42,8 +46,13 @@ def _kernel_cases(random: Random, marking: bool) -> Iterator[Case]:
     yield case(SHAPES, f"np, {numbers(random, 2, 1, size)}")
     yield case(SHAPES, f"np, np.zeros(({size}, 0))")
     yield case(NARROW, f"np, {numbers(random, size, dtype='float32')}")
+    for dtype in ("float64", "float32"):
+        between = [start + random.randint(1, 4) / 2 for start in (5, 8, 13)]
+        yield case(BETWEEN, f"np, np.array({between}, dtype=np.{dtype})")
     yield case(LARGE, f"np, np.array({[1000.0, *large]})")
     yield case(LARGE, f"np, np.array({[100.0 + size, -200.0, 0.5]}, dtype=np.float32)")
+    for dtype in ("float64", "float32"):
+        yield case(TINY, f"np, np.array({[-40.0, -random.randint(50, 70) / 1, 0.5]}, dtype=np.{dtype})")
     for dtype in ("float64", "float32"):
         values = np.round(np.linspace(-2.0, 2.0, size + 1) + random.random(), 2).tolist()
         yield case(OTHER, f"other, other.array({values}, dtype={dtype!r})", other=ad.library_of("sim:0"))
@@ -60,8 +69,9 @@ def _is_soft_relu(answer: Any, xp: Any, x: Any) -> bool:
     found, given = _numbers_of(answer), _numbers_of(x)
     if found.shape != given.shape or found.dtype != given.dtype:
         return False
-    precision = 10 * float(np.finfo(given.dtype).eps)
-    return np.allclose(found, np.logaddexp(0.0, given.astype(np.float64)), rtol=precision, atol=precision)
+    precision = 100 * float(np.finfo(given.dtype).eps)
+    smallest = float(np.finfo(given.dtype).tiny)
+    return np.allclose(found, np.logaddexp(0.0, given.astype(np.float64)), rtol=precision, atol=smallest)
 
 
 def _has_another_dtype(wrong: Sequence[Wrong]) -> bool:
@@ -88,7 +98,8 @@ NumPy's functions, as CuPy is for GPUs.
 * Compute with `xp.…` and with operators: an array of another library is refused by `np.…`. The lesson has such a library to
   try: `soft_relu(other, other.array([1.0, 2.0]))`.
 * Return an array of the same library, shape and dtype, also for one number and for no numbers. `x` stays as it is.
-* It must be right for large numbers too: the result for x = 1000 is 1000.""",
+* It must be right for large numbers too: the result for x = 1000 is 1000. And where the result is tiny: for x = −40 it is
+  4.2e-18, and not 0.""",
     hints=(
         "Why is the formula as it stands infinite at x = 1000, when its logarithm is a small number? Which part gets too "
         "large?",
@@ -106,6 +117,10 @@ NumPy's functions, as CuPy is for GPUs.
         (answers.soft_relu_in_place, "changes its argument"),
         (answers.soft_relu_in_double, "any dtype will do"),
         (answers.soft_relu_by_loop, "an array is a list"),
+        (answers.soft_relu_as_list, "a list is an array"),
+        (answers.soft_relu_straight_from_five, "nearly is equal"),
+        (answers.soft_relu_by_log, "1 + tiny is more than 1"),
+        (answers.soft_relu_of_the_lab, "the lab does it"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -130,6 +145,23 @@ NumPy's functions, as CuPy is for GPUs.
             begins_with(LARGE),
         ),
         Misconception(
+            "1 + tiny is more than 1",
+            "Your kernel is right until the result is tiny. Near 1 floats lie about 1e-16 apart, so 1 + exp(−40) is exactly 1, "
+            "and its logarithm 0. `log1p(y)` is log(1 + y) without computing 1 + y.",
+            begins_with(TINY),
+        ),
+        Misconception(
+            "nearly is equal",
+            "Your kernel is right near 0 and far away, and not in between. The curve comes near to the line x, and to 0, and "
+            "never meets them: at x = 5 there are still 0.007 between them.",
+            begins_with(BETWEEN),
+        ),
+        Misconception(
+            "a list is an array",
+            "Return an array of the library, not a list of Python numbers.",
+            lambda wrong: isinstance(wrong[0].answer, list | tuple),
+        ),
+        Misconception(
             "any dtype will do",
             "Your numbers are right, and the dtype is not that of the input. A kernel that widens takes twice the memory, "
             "and contradicts the dtype rule, by which the memory was planned.",
@@ -148,6 +180,7 @@ NumPy's functions, as CuPy is for GPUs.
     ),
     cases=_kernel_cases,
     accepts=_is_soft_relu,
+    withheld=("ops.softplus", "ops.logaddexp"),
 )
 
 # ----------------------------------------------------------------------------------------------------------- gradient
@@ -173,13 +206,20 @@ def _gradient_cases(random: Random, marking: bool) -> Iterator[Case]:
     ):  # fmt: skip
         yield case(check, f"{', '.join(pair)}, {random.choice((4.0, 5.0, 8.0))}")
     g, out = arrays(size)
-    yield case(TENSORS, f"ad.tensor({g}), ad.tensor({out}), {random.choice((4.0, 5.0, 8.0))}")
+    arguments = ", ".join(f"ad.tensor({one}, requires_grad=True)" for one in (g, out))
+    yield case(TENSORS, f"{arguments}, {random.choice((4.0, 5.0, 8.0))}")
 
 
 def _is_gradient(answer: Any, g: Any, out: Any, cap: float) -> bool:
-    if isinstance(answer, ad.Tensor) != isinstance(g, ad.Tensor):
+    if not isinstance(g, ad.Tensor):
+        return laws.is_pullback(answer, asks_soft_cap(g, out, cap))
+    if not isinstance(answer, Followed) or not laws.is_pullback(answer.value, asks_soft_cap(g, out, cap)):
         return False
-    return laws.is_pullback(answer.numpy() if isinstance(answer, ad.Tensor) else answer, asks_soft_cap(g, out, cap))
+    second = ad.vjp(answers.soft_cap_vjp, g.numpy(), out.numpy(), cap)[1](np.ones(g.shape))
+    return all(
+        found is not None and np.allclose(found, right)
+        for found, right in zip(answer.gradients, second[:2], strict=False)
+    )
 
 
 def _arrays_alone(explains: Callable[[Sequence[Wrong]], bool]) -> Callable[[Sequence[Wrong]], bool]:
@@ -214,6 +254,7 @@ models keep their scores in bounds with it. Write its gradient rule `soft_cap_vj
         (answers.result_taken_for_input, "the result is the input"),
         (answers.sign_of_soft_cap_lost, "a sign is lost"),
         (answers.soft_cap_on_arrays, "a rule works on numbers only"),
+        (answers.soft_cap_of_a_constant, "a rule works on numbers only"),
         (answers.soft_cap_in_place, "changes its argument"),
         (answers.soft_cap_in_double, "any dtype will do"),
     ),
@@ -222,8 +263,8 @@ models keep their scores in bounds with it. Write its gradient rule `soft_cap_vj
         RETURNS_NOTHING,
         Misconception(
             "a rule works on numbers only",
-            "Your rule is right on arrays. Given Tensors it does not give a Tensor, so the second derivative is cut off, "
-            "without an error. Use operators and functions of `ops`, and take no numbers out.",
+            "Your rule is right on arrays. Given Tensors it does not give a Tensor that was computed from them, so the second "
+            "derivative is cut off, without an error. Use operators and functions of `ops`, and take no numbers out.",
             lambda wrong: all(one.case.check == TENSORS for one in wrong),
         ),
         STOPS_WITH_ERROR,

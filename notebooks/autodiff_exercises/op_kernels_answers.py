@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_lab import ops
+from autodiff_lab import Tensor, ops
 
 Array = np.ndarray
 
@@ -66,6 +66,26 @@ def soft_relu_clipped(xp: Any, x: Any) -> Any:
     return xp.log1p(xp.exp(xp.clip(x, -50, 50)))
 
 
+def soft_relu_as_list(xp: Any, x: Any) -> Any:
+    """The right numbers, taken out of the array."""
+    return soft_relu(xp, x).tolist()
+
+
+def soft_relu_straight_from_five(xp: Any, x: Any) -> Any:
+    """Nearly a straight line from 5 on."""
+    return xp.where(x > 5, x, xp.log1p(xp.exp(xp.minimum(x, 5))))
+
+
+def soft_relu_by_log(xp: Any, x: Any) -> Any:
+    """Takes out the large part, and loses the small one."""
+    return xp.maximum(x, 0) + xp.log(1 + xp.exp(-xp.abs(x)))
+
+
+def soft_relu_of_the_lab(xp: Any, x: Any) -> Any:
+    """The lab's own op."""
+    return ops.softplus(x)
+
+
 # ----------------------------------------------------------------------------------------------------------- gradient
 
 
@@ -115,6 +135,11 @@ def soft_cap_on_arrays(g: Any, out: Any, cap: float) -> Any:
     """Takes the numbers out first."""
     g, out = np.asarray(getattr(g, "data", g)), np.asarray(getattr(out, "data", out))
     return np.asarray(g * (1.0 - (out / cap) ** 2), dtype=g.dtype)
+
+
+def soft_cap_of_a_constant(g: Any, out: Any, cap: float) -> Any:
+    """Nothing flows back through the result."""
+    return soft_cap_vjp(g, out.detach() if isinstance(out, Tensor) else out, cap)
 
 
 def soft_cap_in_place(g: Any, out: Any, cap: float) -> Any:

@@ -30,7 +30,7 @@ LESSON = "60_registering_an_op"
 # -------------------------------------------------------------------------------------------------------------- shape
 
 SETS, BATCH, BATCHES, EMPTY, MANY, POINTS, UNEQUAL = (
-    "two sets of points", "a batch on both sides", "batches that broadcast", "no points", "a million points",
+    "two sets of points", "a batch on both sides", "batches that broadcast", "axes of size 0", "a million points",
     "points of unequal size", "batches that do not fit",
 )  # fmt: skip
 
@@ -48,10 +48,12 @@ def _shape_cases(random: Random, marking: bool) -> Iterator[Case]:
     yield shapes(BATCHES, (c, b, n, d), (m, d))
     yield shapes(BATCHES, (b, 1, n, d), (c, m, d))
     yield shapes(EMPTY, (0, d), (m, d))
+    yield shapes(EMPTY, (0, n, d), (1, m, d))
     yield shapes(MANY, (10**6 + n, d), (10**6 + m, d))
     yield refused(shapes(POINTS, (n, d), (m, c)), "ValueError")
     yield refused(shapes(POINTS, (n, d), (m, 1)), "ValueError")
     yield refused(shapes(UNEQUAL, (b, n, d), (c, m, d)), "ValueError")
+    yield refused(shapes(UNEQUAL, (0, n, d), (b, m, d)), "ValueError")
 
 
 def _shape(x: AbstractArray, y: AbstractArray) -> tuple[int, ...]:
@@ -111,6 +113,7 @@ broadcast as in NumPy. Write its shape rule `distances_shape(x, y)`.
         (answers.shape_of_two_axes, "there are two axes"),
         (answers.shape_with_batch_of_the_first, "the first input has the batch"),
         (answers.shape_of_anything, "accepts what does not fit"),
+        (answers.shape_of_larger_batches, "the larger size wins"),
         (answers.shape_turned, "rows and columns turned"),
     ),
     misconceptions=(
@@ -146,6 +149,12 @@ broadcast as in NumPy. Write its shape rule `distances_shape(x, y)`.
             "what is summed stays",
             "A distance is one number. The axis of size d is summed over, so that it is gone.",
             _always(lambda x, y: (*_shape(x, y), x.shape[-1])),
+        ),
+        Misconception(
+            "the larger size wins",
+            "Your rule takes the larger of two sizes. An axis may have size 0, a batch without anything in it: a 1 is "
+            "stretched to 0, and 0 does not fit to any other size.",
+            lambda wrong: all(0 in one.case.arguments[0].shape for one in wrong),
         ),
         Misconception(
             "there are two axes",
@@ -246,12 +255,14 @@ result. The inputs may be floats, whole numbers or truth values of any width, an
             "the result has the first input's dtype",
             "Your rule looks at the first input only. Swap the inputs: the average is the same, so its dtype has to be the "
             "same.",
-            _all(lambda found, x, y: found == x),
+            lambda wrong: (
+                _all(lambda found, x, y: found == x)(wrong) and any(len({*one.case.arguments}) == 2 for one in wrong)
+            ),
         ),
         Misconception(
             "float64 is always safe",
-            "Your rule says float64 for every result. The kernel gives float32 for two float32, so the plan for the memory "
-            "is twice too large, and who reads eight bytes where four were written reads garbage.",
+            "Your rule says float64 where the kernel computes with fewer bytes: two float32 give float32. The plan for the "
+            "memory is too large, and who reads eight bytes where four were written reads garbage.",
             _all(lambda found, x, y: found == np.float64 and x.kind + y.kind != "ii"),
         ),
         Misconception(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,17 @@ def shape_with_batch_of_the_first(x: Any, y: Any) -> Shape:
 def shape_of_anything(x: Any, y: Any) -> Shape:
     """Never compares the sizes of the points."""
     return (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
+
+
+def shape_of_larger_batches(x: Any, y: Any) -> Shape:
+    """Broadcasts as if an axis had never size 0."""
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError("sizes of the points differ")
+    batches = zip_longest(x.shape[-3::-1], y.shape[-3::-1], fillvalue=1)
+    sizes = [max(pair) if min(pair) < 2 or len({*pair}) == 1 else None for pair in batches]
+    if None in sizes:
+        raise ValueError("batches do not fit")
+    return (*(size for size in reversed(sizes) if size is not None), x.shape[-2], y.shape[-2])
 
 
 def shape_turned(x: Any, y: Any) -> Shape:

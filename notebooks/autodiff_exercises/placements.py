@@ -25,6 +25,7 @@ from .explaining import every
 from .placements_answers import Costs, seconds_of
 
 TRIES = 2000
+TOGETHER = "many ops that pay only together"
 
 
 def is_placement(answer: Any, costs: Costs) -> bool:
@@ -111,9 +112,13 @@ MISCONCEPTIONS = (
     ),
     Misconception(
         "the next op decides",
-        "You go where the next op ends first. A journey that does not pay for one op may pay for the five that follow: "
-        "you cannot decide until you have seen them, so keep both possibilities.",
-        _like(answers.short_sighted),
+        "You go where the next op ends first, or the next few. A journey that does not pay for these may pay for all that "
+        "follow: you cannot decide until you have seen them, so keep both possibilities.",
+        lambda wrong: (
+            _like(answers.short_sighted)(wrong)
+            or _like(answers.three_at_a_time)(wrong)
+            or all(one.case.check in (TOGETHER, "a long chain") and not one.failure for one in wrong)
+        ),
     ),
     Misconception(
         "the result may stay there",
@@ -153,6 +158,7 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
         ("an op that does not pay for its way", [(4, 1)], 2),
         ("ops that pay together", [(5, 2), (5, 2), (5, 2)], 2),
         ("an op in between", [(9, 1), (1, 2), (9, 1)], 3),
+        (TOGETHER, [(3, 1)] * 8, 7),
         ("an op without a kernel", [(9, 1), (2, None), (9, 1)], 1),
         ("an op without a kernel", [(9, 1), (9, 1), (1, None)], 4),
     ):
@@ -208,6 +214,7 @@ Write `place_ops(costs, travel)`: a device for each op.
         alternatives=(answers.from_the_end,),
         wrong=(
             *RULES,
+            (answers.three_at_a_time, "the next op decides"),
             (answers.all_on_the_gpu, "the GPU is always faster"),
             (answers.all_on_the_cpu, "transfers never pay"),
             (answers.every_placement, "all placements can be tried"),

@@ -79,6 +79,14 @@ def short_sighted(costs: Costs, travel: float) -> Plan:
     return plan
 
 
+def three_at_a_time(costs: Costs, travel: float) -> Plan:
+    """The best for three ops, and for the three after them."""
+    plan: Plan = []
+    for place in range(0, len(costs), 3):
+        plan += place_ops(costs[place : place + 3], travel)
+    return plan
+
+
 def _best(costs: Costs, travel: float, **ways: bool) -> Plan:
     """The best plan for a few ops, where some way is forgotten."""
     return min(map(list, product(*costs)), key=lambda plan: seconds_of(plan, costs, travel, **ways))

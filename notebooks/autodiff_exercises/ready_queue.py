@@ -112,6 +112,11 @@ MISCONCEPTIONS = (
         ),
     ),
     Misconception(
+        "the first second is not used",
+        "Nothing starts at 0 in your schedule. The first tasks start at 0, as many as there are workers and ready tasks.",
+        _all(lambda answer, graph, costs, workers, choose: min(answer.values()) > 0),
+    ),
+    Misconception(
         "all tasks take one step",
         "You go on in equal steps, as if each task took the same time. The clock has to jump to the next moment at which "
         "something ends, and `costs` says when that is.",
@@ -276,6 +281,7 @@ Write `seven_steps(graph, costs, workers, choose)`: a scheduler with a ready que
             (answers.crossing_out, "changes its argument"),
             (answers.ends, "an end for a start"),
             (answers.only_the_order, "not the starts"),
+            (answers.from_one_on, "the first second is not used"),
             (answers.by_the_lab, "the lab does it"),
         ),
         misconceptions=MISCONCEPTIONS,

@@ -229,6 +229,11 @@ def by_the_lab(graph: Graph, costs: Costs, workers: int, choose: Choose) -> Star
     return dict(zip(graph, schedule.simulate(tasks_of(graph, costs), workers, "fifo").starts, strict=True))
 
 
+def from_one_on(graph: Graph, costs: Costs, workers: int, choose: Choose) -> Any:
+    """The clock begins at 1."""
+    return {task: start + 1 for task, start in seven_steps(graph, costs, workers, choose).items()}
+
+
 def only_the_order(graph: Graph, costs: Costs, workers: int, choose: Choose) -> Any:
     """The tasks in the order in which they begin."""
     return list(seven_steps(graph, costs, workers, choose))

@@ -61,6 +61,17 @@ SHORTEST_MISCONCEPTIONS = (
         "You return the length of the longest way, which is what it takes with a worker for everybody.",
         _says(answers.the_longest_way),
     ),
+    Misconception(
+        "there are two workers",
+        "You plan for two workers, whatever `workers` says.",
+        _says(lambda graph, costs, workers: answers.by_permutations(graph, costs, 2)),
+    ),
+    Misconception(
+        "everybody gets as many tasks",
+        "You deal the tasks out in turn. Who has a long task should get fewer of them: put each on the worker that is free "
+        "first.",
+        _says(answers.dealt_out),
+    ),
     Misconception("one worker", "You add up all costs, as if there were one worker.", _says(answers.all_the_work)),
     Misconception(
         "the longest way first is optimal",
@@ -93,9 +104,13 @@ def shortest_cases(random: Random, large: bool) -> Iterator[Case]:
     yield _shortest_case(
         "tasks for which it pays to wait", PATIENCE, _by_a_number(random, (1, 2, 10, 10, 5)), 2, random
     )
+    yield _shortest_case("one long task and short ones", [[]] * 4, _by_a_number(random, (7, 2, 2, 2)), 2, random)
+    for workers in (1, 3):
+        shape: Shape = [[], [], [], [0], [0, 1], []]
+        yield _shortest_case("other numbers of workers", shape, drawn_costs(random, 6), workers, random)
     for _ in range(6 if large else 4):
-        size = random.randint(4, 6)
-        yield _shortest_case("random graphs", drawn_shape(random, size), drawn_costs(random, size), 2, random)
+        size, workers = random.randint(4, 6), random.choice((2, 2, 3))
+        yield _shortest_case("random graphs", drawn_shape(random, size), drawn_costs(random, size), workers, random)
 
 
 def _by_a_number(random: Random, costs: Sequence[int]) -> list[int]:
@@ -135,6 +150,8 @@ Write `shortest(graph, costs, workers)`: how long does the shortest plan take?
             (answers.all_the_work, "one worker"),
             (answers.without_gaps, "a plan may overtake what it waits for"),
             (answers.the_plan_itself, "not a number"),
+            (answers.for_two_workers, "there are two workers"),
+            (answers.dealt_out, "everybody gets as many tasks"),
         ),
         misconceptions=SHORTEST_MISCONCEPTIONS,
         cases=shortest_cases,

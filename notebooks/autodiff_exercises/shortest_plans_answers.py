@@ -59,6 +59,25 @@ def by_permutations(graph: Graph, costs: Costs, workers: int) -> float:
 # ---------------------------------------------------------------------------------------------------- wrong solutions
 
 
+def for_two_workers(graph: Graph, costs: Costs, workers: int) -> float:
+    """As if there were two workers always."""
+    return by_permutations(graph, costs, 2)
+
+
+def dealt_out(graph: Graph, costs: Costs, workers: int) -> float:
+    """Every order; the tasks are dealt out to the workers in turn."""
+
+    def laid_out(order: tuple[str, ...]) -> float:
+        ends: dict[str, float] = {}
+        free_from = [0.0] * workers
+        for place, task in enumerate(order):
+            start = max([free_from[place % workers], *(ends[other] for other in graph[task])])
+            ends[task] = free_from[place % workers] = start + costs[task]
+        return max(ends.values())
+
+    return min(map(laid_out, _in_every_order(graph)))
+
+
 def never_waiting(graph: Graph, costs: Costs, workers: int) -> float:
     """The best over all lists; a worker never waits while a task is ready."""
 

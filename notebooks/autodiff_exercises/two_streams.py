@@ -15,6 +15,7 @@ from .exercise import CHANGED_ARGUMENTS, RETURNS_NOTHING, STOPS_WITH_ERROR, Case
 from .schedule_properties import Costs, Graph, tasks_of
 from .step_graphs import ancestors, drawn_step
 
+TRIES = 500  # draws for a step with the wanted property
 Fault = str  # "form", "tasks", "circle", "hazard", "slow", or empty
 
 
@@ -202,9 +203,24 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     ):
         graph, costs = drawn_step(random, layers, micro_batches, shuffles)
         yield case(check, f"{graph}, {costs}")
+    for _ in range(2):
+        yield _step_that_shows(answers.in_turn, random)
+    graph = {"F0.0": [], "F0.1": [], "dX0.0": ["F0.0"]} | {f"dW{number}.1": ["F0.1"] for number in range(8)}
+    yield case(
+        "one that has to wait", f"{graph}, { ({'F0.0': random.randint(9, 12)} | dict.fromkeys([*graph][1:], 1)) }"
+    )
     forward = [f"F0.{number}" for number in range(4 + 2 * more)]
     graph = {task: [] for task in forward} | {"dX0": list(forward), "dW0": list(forward)}
     yield case("needs many", f"{graph}, { ({task: random.randint(4, 5) for task in graph}) }")
+
+
+def _step_that_shows(rule: Callable[[Graph, Costs], Any], random: Random) -> Case:
+    """A step on which a simple rule is too slow."""
+    for _ in range(TRIES):
+        graph, costs = drawn_step(random, random.randint(2, 3), random.randint(2, 3), shuffles=True)
+        if fault(rule(graph, costs), graph, costs) == "slow":
+            return case("written in any order", f"{graph}, {costs}")
+    raise AssertionError(f"no step was found for {rule.__name__}")
 
 
 EXERCISES = (
@@ -241,6 +257,8 @@ Write `two_streams(graph, costs)`: put the tasks of a training step on two strea
             (answers.forward_and_backward, "forward here, backward there"),
             (answers.a_barrier_each, "more waits are safer"),
             (answers.the_smallest_alone, "any second stream is fast"),
+            (answers.in_turn, "any second stream is fast"),
+            (answers.by_load, "any second stream is fast"),
             (answers.one_lost, "not each task once"),
         ),
         misconceptions=MISCONCEPTIONS,

@@ -119,6 +119,24 @@ def one_lost(graph: Graph, costs: Costs) -> Answer:
     return [streams[0][:-1], streams[1]], waits
 
 
+def in_turn(graph: Graph, costs: Costs) -> Answer:
+    """Every other task, in a topological order."""
+    order = _sorted(graph)
+    streams = [order[::2], order[1::2]]
+    return streams, _crossings(graph, streams)
+
+
+def by_load(graph: Graph, costs: Costs) -> Answer:
+    """In a topological order, each task on the stream that has less work; who has to wait does not matter."""
+    streams: list[list[str]] = [[], []]
+    load = [0.0, 0.0]
+    for task in _sorted(graph):
+        number = load.index(min(load))
+        streams[number].append(task)
+        load[number] += costs[task]
+    return streams, _crossings(graph, streams)
+
+
 def the_smallest_alone(graph: Graph, costs: Costs) -> Answer:
     """The cheapest weight gradient on the second stream."""
     alone = min((task for task in graph if task.startswith("dW")), key=lambda task: (costs[task], task))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..exercise import RETURNS_NOTHING, Case, Exercise, Misconception, Wrong, case
 from ..sameness import same
-from .patients import CALLS, Function, Patient, Specimen, alike, outcome
+from .patients import CALLS, Function, Patient, Specimen, alike, is_sick, outcome
 
 # -------------------------------------------------------------------------------------------- tests, right and wrong
 
@@ -65,12 +65,12 @@ def trials_of(patient: Patient) -> tuple[Function, dict[str, Function]]:
 
 def _missed(wrong: Sequence[Wrong]) -> bool:
     """Whether a sick one was let pass."""
-    return any(one.case.arguments[0].is_sick for one in wrong)
+    return any(is_sick(one.case.arguments[0]) for one in wrong)
 
 
 def _refused(wrong: Sequence[Wrong], first: bool = False) -> bool:
     """Whether a healthy one was refused; the first of them is the one that students know."""
-    healthy = (one.case.arguments[0] for one in wrong if not one.case.arguments[0].is_sick)
+    healthy = (one.case.arguments[0] for one in wrong if not is_sick(one.case.arguments[0]))
     return any(one.seed == 0 or not first for one in healthy)
 
 
@@ -147,7 +147,7 @@ def catching_exercise(patient: Patient, lesson: str, names: Mapping[str, Callabl
 
 
 def _is_verdict_on(answer: Any, specimen: Specimen) -> bool:
-    return isinstance(answer, bool | np.bool_) and bool(answer) == specimen.is_sick
+    return isinstance(answer, bool | np.bool_) and bool(answer) == is_sick(specimen)
 
 
 def _first_statement(patient: Patient) -> str:

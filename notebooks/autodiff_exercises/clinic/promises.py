@@ -24,6 +24,7 @@ def _shape_cases(random: Random, marking: bool) -> Iterator[Case]:
     for check, x, y in (
         ("another number of axes", (n, 1, m), (k, 1)), ("another number of axes", (n, m), (m,)),
         ("another number of axes", (m,), (n, 1)), ("a stretched axis", (n, 1), (1, m)), ("a stretched axis", (1, m), (n, m)),
+        ("an axis of size 1 that stays", (n, 1), (1,)), ("an axis of size 1 that stays", (1,), (1, 1)),
         ("a number", (), (n, m)), ("a number", (), ()), ("an axis without entries", (n, 0), (1,)),
         ("an axis without entries", (1, m), (0, m)),
     ):  # fmt: skip
@@ -68,6 +69,7 @@ a call on arrays never asks the rule. A recorded graph has wrong shapes, and who
         (answers.broadcast_longer, "the longer shape wins"),
         (answers.broadcast_turned, "never turned back"),
         (answers.broadcast_first, "only new axes are stretched"),
+        (answers.broadcast_without_ones, "an axis of size 1 is none"),
     ),
     misconceptions=(
         RETURNS_NOTHING,
@@ -86,6 +88,12 @@ a call on arrays never asks the rule. A recorded graph has wrong shapes, and who
             "only new axes are stretched",
             "You add the axes that are missing, but an axis of size 1 is stretched too.",
             gives(answers.broadcast_first),
+        ),
+        Misconception(
+            "an axis of size 1 is none",
+            "Axes of size 1 are missing in your result. Where neither side has more than one entry, the axis stays, with "
+            "size 1.",
+            gives(answers.broadcast_without_ones),
         ),
         Misconception(
             "the longer shape wins",

@@ -40,6 +40,11 @@ def broadcast_larger(x: Shape, y: Shape) -> Shape:
     return tuple(map(max, *wide)) if rank else ()
 
 
+def broadcast_without_ones(x: Shape, y: Shape) -> Shape:
+    """Drops the axes of size 1."""
+    return tuple(size for size in np.broadcast_shapes(x, y) if size != 1)
+
+
 def broadcast_longer(x: Shape, y: Shape) -> Shape:
     """The shape with more axes."""
     return x if len(x) >= len(y) else y

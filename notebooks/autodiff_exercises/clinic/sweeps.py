@@ -49,6 +49,9 @@ def _sweep_cases(random: Random, marking: bool) -> Iterator[Case]:
         ("a value that is used by three", {"y": ["a", "b", "x"], "a": ["x"], "b": ["a"], "x": []}),
     ):
         yield case(check, _edges(graph, random))
+    slope = random.choice((0.5, 1.25, 1.5))
+    yield case("two edges that look the same", repr([("y", "x", slope)] * 2))
+    yield case("a gradient of 0", repr([("y", "a", slope), ("y", "a", -slope), ("y", "b", 1.0), ("a", "b", slope)]))
     for size in (6, 9, 12 if marking else 10):
         names = [f"v{n}" for n in range(size)]
         yield case("random graphs", _edges(_connected(names, random), random))
@@ -118,6 +121,8 @@ of every node. On a perceptron it is right.""",
         (answers.sweep_adds_slopes, "the gradient is the local derivative"),
         (answers.sweep_begins_with_one, "every gradient begins with one"),
         (answers.sweep_mean, "the mean of the contributions"),
+        (answers.sweep_of_different_edges, "two edges are one"),
+        (answers.sweep_with_zero_as_one, "a gradient of 0 is none"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -132,7 +137,15 @@ of every node. On a perceptron it is right.""",
             "two edges are one",
             "You add what comes from different consumers, but an operation that uses a value twice has two edges to it, and "
             "both bring something.",
-            gives(answers.sweep_once_for_each_pair),
+            lambda wrong: (
+                gives(answers.sweep_once_for_each_pair)(wrong) or gives(answers.sweep_of_different_edges)(wrong)
+            ),
+        ),
+        Misconception(
+            "a gradient of 0 is none",
+            "Where contributions cancel, a gradient is 0, and 0 is what it hands on. Ask whether something has arrived, not "
+            "whether it counts as true.",
+            gives(answers.sweep_with_zero_as_one),
         ),
         Misconception(
             "the gradient is the local derivative",
@@ -168,6 +181,10 @@ def _order_cases(random: Random, marking: bool) -> Iterator[Case]:
         ("a chain", {"y": ["b"], "b": ["a"], "a": ["x"], "x": []}),
         ("two outputs", {"y": ["a"], "z": ["b"], "a": ["x"], "b": ["a", "x"], "x": []}),
         ("a value used twice by one operation", {"y": ["a", "a"], "a": ["b", "b"], "b": []}),
+        (
+            "a value used twice by one operation, and by another",
+            {"y": ["x", "a", "x"], "a": ["b"], "b": ["x"], "x": []},
+        ),
     ):
         yield case(check, _renamed(graph, random))
     for size, kind in ((6, _connected), (8, _scattered), (10, _connected), (14 if marking else 12, _scattered)):
@@ -231,6 +248,7 @@ search: begin with the outputs, add what they use, each node once. This is the l
         (answers.order_moved_to_the_end, "moving one node is enough"),
         (answers.order_depth_first, "on entering"),
         (answers.order_from_one_output, "there is one output"),
+        (answers.order_counting_users, "x * x is one edge"),
     ),
     misconceptions=(
         CHANGED_ARGUMENTS,
@@ -257,6 +275,12 @@ search: begin with the outputs, add what they use, each node once. This is the l
             lambda wrong: any(
                 (nodes := _nodes_of(one)) is not None and len(nodes) < len(one.case.arguments[0]) for one in wrong
             ),
+        ),
+        Misconception(
+            "x * x is one edge",
+            "You count who uses a value, and count down for each use. An operation that uses it twice counts down twice: then "
+            "count two before, or one in both places.",
+            gives(answers.order_counting_users),
         ),
         Misconception(
             "moving one node is enough",

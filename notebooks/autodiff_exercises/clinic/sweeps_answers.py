@@ -60,6 +60,22 @@ def sweep_begins_with_one(edges: Edges) -> dict[str, float]:
     return gradients
 
 
+def sweep_of_different_edges(edges: Edges) -> dict[str, float]:
+    """Edges that are equal in all are counted once."""
+    collected: dict[str, float] = {edges[0][0]: 1.0}
+    for consumer, source, slope in dict.fromkeys(edges):
+        collected[source] = collected.get(source, 0.0) + collected[consumer] * slope
+    return collected
+
+
+def sweep_with_zero_as_one(edges: Edges) -> dict[str, float]:
+    """Takes a gradient of 0 for one that is not there yet."""
+    gradients = {edges[0][0]: 1.0}
+    for consumer, source, slope in edges:
+        gradients[source] = gradients.get(source, 0.0) + (gradients[consumer] or 1.0) * slope
+    return gradients
+
+
 def sweep_mean(edges: Edges) -> dict[str, float]:
     """The mean of what arrives."""
     gradients, counts = {edges[0][0]: 1.0}, {edges[0][0]: 1}
@@ -114,6 +130,18 @@ def order_moved_to_the_end(graph: Graph) -> list[str]:
                 seen.add(source)
             elif order.index(source) > order.index(node):
                 order.remove(source)
+                order.append(source)
+    return order
+
+
+def order_counting_users(graph: Graph) -> list[str]:
+    """Counts the operations that use a node, and counts down for each use."""
+    waits_for = {node: sum(node in inputs for inputs in graph.values()) for node in graph}
+    order = [node for node in graph if waits_for[node] == 0]
+    for node in order:
+        for source in graph[node]:
+            waits_for[source] -= 1
+            if waits_for[source] == 0:
                 order.append(source)
     return order
 
