@@ -93,7 +93,7 @@ def _users(graph: Graph) -> Graph:
     return {node: [user for user, inputs in graph.items() if node in inputs] for node in graph}
 
 
-def order_by_longest_way(graph: Graph) -> list[str]:
+def order_by_longest_way(graph: Graph) -> tuple[str, ...]:
     """Sorted by the longest way from an output."""
     users, depth = _users(graph), dict.fromkeys(graph, 0)
     waiting = dict.fromkeys(graph)
@@ -101,7 +101,7 @@ def order_by_longest_way(graph: Graph) -> list[str]:
         for node in [one for one in waiting if not any(user in waiting for user in users[one])]:
             depth[node] = max((depth[user] + 1 for user in users[node]), default=0)
             del waiting[node]
-    return sorted(graph, key=depth.__getitem__)
+    return tuple(sorted(graph, key=depth.__getitem__))
 
 
 def order_of_the_forward_pass(graph: Graph) -> list[str]:
