@@ -206,7 +206,7 @@ def cases(random: Random, large: bool) -> Iterator[Case]:
     for _ in range(2):
         yield _step_that_shows(answers.in_turn, random)
     unequal = {f"F0.{number}": random.randint(8, 9) if number % 2 else 1 for number in range(8)} | {"dX0": 1}
-    yield case("long and short in turn", f"{(dict.fromkeys(unequal, []) | {'dX0': [*unequal][:-1]})}, {unequal}")
+    yield case("long and short in turn", f"{ ({key: [] for key in unequal} | {'dX0': [*unequal][:-1]}) }, {unequal}")
     graph = {"F0.0": [], "F0.1": [], "dX0.0": ["F0.0"]} | {f"dW{number}.1": ["F0.1"] for number in range(8)}
     yield case(
         "one that has to wait", f"{graph}, { ({'F0.0': random.randint(9, 12)} | dict.fromkeys([*graph][1:], 1)) }"
