@@ -13,7 +13,7 @@ import numpy as np
 from .attempts import Attempt, NotPlain, Printed
 
 PLAIN: dict[str, tuple[str, ...]] = {  # what answers are made of, by module
-    "autodiff_exercises.attempts": ("Attempt", "Failure", "NotPlain", "Printed"),
+    "autodiff_exercises.attempts": ("Attempt", "Failure", "Followed", "NotPlain", "Printed"),
     "autodiff_lab.simulated.device": ("device",),
     "autodiff_lab.simulated.library": ("DeviceArray",),
     "autodiff_lab.tensors": ("_rebuild_leaf",),
