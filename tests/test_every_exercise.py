@@ -98,7 +98,8 @@ def test_no_message_contains_an_input_of_a_test_or_an_answer(exercise: Exercise)
     attempts = sandbox.run(function, [exercise.arguments(case, exercise.solution) for case in cases]).attempts
     for case, attempt in zip(cases, attempts, strict=True):
         assert not any(case.expression in text for text in said)
-        assert attempt.failure or not any(repr(attempt.answer) in text for text in said)
+        answer = repr(attempt.answer)  # an empty tuple is how a call is written, too, and gives nothing away
+        assert attempt.failure or answer == "()" or not any(answer in text for text in said)
 
 
 @every_exercise
