@@ -25,7 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
 INDEX = "00_index.ipynb"
-MEGABYTES_NEEDED = {"lab": 450, "dev": 450, "gpu": 650}  # measured on Linux: installed size and the download next to it
+# Measured on Linux: installed size and the download next to it.
+MEGABYTES_NEEDED = {"lab": 450, "dev": 450, "gpu": 650, "jit": 270}
 
 
 class Problem(Exception):
@@ -126,10 +127,10 @@ def gpu_extra() -> list[str]:
 
 
 def extras_for(test: bool) -> list[str]:
-    """The extras that opening or checking needs. Where nobody looks, CUDA sources are compiled too, which takes no GPU."""
+    """The extras that opening or checking needs. Where nobody looks, CUDA sources and Numba's loops are compiled too."""
     if not test:
         return ["lab", *gpu_extra()]
-    return ["lab", "dev", *(["gpu"] if os.environ.get("CI") == "true" else gpu_extra())]
+    return ["lab", "dev", *(["gpu", "jit"] if os.environ.get("CI") == "true" else gpu_extra())]
 
 
 # ------------------------------------------------------------------------------------------------ without a network

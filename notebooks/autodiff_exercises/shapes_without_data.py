@@ -7,6 +7,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from . import shapes_without_data_answers as answers
 from .exercise import (
     ACCEPTS_ANYTHING,
@@ -28,11 +30,17 @@ from .shapes_without_data_answers import Nodes, PartialShape
 
 def follows(answer: Any, x: PartialShape, y: PartialShape) -> bool:
     """Whether a shape says exactly what is so for every size that the unknown ones can have."""
-    if not isinstance(answer, tuple | list):
+    if not _is_shape(answer):
         return False
     size = max(len(x), len(y))
     full_x, full_y = (1,) * (size - len(x)) + x, (1,) * (size - len(y)) + y
     return list(answer) == [_what_is_certain(a, b) for a, b in zip(full_x, full_y, strict=True)]
+
+
+def _is_shape(answer: Any) -> bool:
+    return isinstance(answer, tuple | list) and all(
+        size is None or isinstance(size, int | np.integer) for size in answer
+    )
 
 
 def _what_is_certain(a: int | None, b: int | None) -> int | None:
@@ -50,7 +58,7 @@ def _like(formula: Callable[..., Any]) -> Callable[[Sequence[Wrong]], bool]:
             expected = formula(*one.case.arguments)
         except ValueError:
             return one.failure == "ValueError"
-        return not one.failure and isinstance(one.answer, tuple | list) and list(one.answer) == list(expected)
+        return not one.failure and _is_shape(one.answer) and list(one.answer) == list(expected)
 
     return lambda wrong: all(map(same, wrong))
 
@@ -147,7 +155,7 @@ def _drawn_pair(random: Random) -> Case:
 
 def are_to_blame(answer: Any, nodes: Nodes) -> bool:
     """Whether it has each op once whose result has a hole that none of its inputs has."""
-    if not isinstance(answer, list | tuple | set | frozenset) or len(set(answer)) != len(answer):
+    if not _are_names(answer):
         return False
 
     def whole(name: str) -> bool:
@@ -157,10 +165,15 @@ def are_to_blame(answer: Any, nodes: Nodes) -> bool:
     return set(answer) == {n for n, (inputs, _) in nodes.items() if inputs and not whole(n) and all(map(whole, inputs))}
 
 
+def _are_names(answer: Any) -> bool:
+    """Whether it is a collection of texts, each once."""
+    is_collection = isinstance(answer, list | tuple | set | frozenset) and all(isinstance(name, str) for name in answer)
+    return is_collection and len(set(answer)) == len(answer)
+
+
 def _blames_like(formula: Callable[..., list[str]]) -> Callable[[Sequence[Wrong]], bool]:
     def same(one: Wrong) -> bool:
-        is_list = not one.failure and isinstance(one.answer, list | tuple | set | frozenset)
-        return is_list and set(one.answer) == set(formula(*one.case.arguments))
+        return not one.failure and _are_names(one.answer) and set(one.answer) == set(formula(*one.case.arguments))
 
     return lambda wrong: all(map(same, wrong))
 
@@ -173,11 +186,7 @@ BLAME_MISCONCEPTIONS = (
         "Return the names of the ops that lost something: a set or a list, each name once, and an empty one where nobody did.",
         lambda wrong: any(
             not one.failure
-            and not (
-                isinstance(one.answer, list | tuple | set | frozenset)
-                and len(set(one.answer)) == len(one.answer)
-                and all(name in one.case.arguments[0] for name in one.answer)
-            )
+            and not (_are_names(one.answer) and all(name in one.case.arguments[0] for name in one.answer))
             for one in wrong
         ),
     ),
