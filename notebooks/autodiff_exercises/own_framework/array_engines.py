@@ -95,7 +95,8 @@ def _are_averages(wrong: Sequence[Wrong]) -> bool:
         return False
     with np.errstate(all="ignore"):
         ratios = [np.ravel(one / other) for one, other in zip(labs_sweep(program, arrays)[1], answer[1], strict=True)]
-    return all(np.allclose(one, one[0]) for one in ratios)
+    ratios = [one[~np.isnan(one)] for one in ratios]  # 0 / 0 says nothing
+    return all(np.allclose(one, one[:1]) for one in ratios)
 
 
 MISCONCEPTIONS = (
