@@ -17,7 +17,7 @@ import numpy as np
 from . import ops, schedule
 from .graph import Graph
 from .layers import MLP, Layer, LayerNorm, Linear
-from .quiet import FEWEST, obstacle, repeat
+from .quiet import obstacle, repeat
 from .recording import record
 from .reverse_mode import value_and_grad
 from .schedule import Tasks, Timeline
@@ -236,10 +236,8 @@ def examine(
         samples = repeat(lambda: _run(claim, work), repetitions, seconds)
         if samples.are_enough:
             figures, typical = _medians(claim, samples.kept)
-            source = f"measured: medians of {len(samples.kept)} quiet repetitions, {samples.rejected} rejected"
-            return Evidence(claim, work, figures, typical, source)
-        count = len(samples.kept) + samples.rejected
-        why = f"only {len(samples.kept)} of {count} repetitions were quiet, and {FEWEST} are needed in {seconds:g} s"
+            return Evidence(claim, work, figures, typical, samples.source)
+        why = samples.shortage(seconds)
     timelines = {policy: schedule.simulate(work.tasks, WORKERS, policy) for policy in claim.policies}
     source = f"simulated with the measured cost of each op: {why}"
     return Evidence(claim, work, claim.figures(timelines), timelines, source)

@@ -28,6 +28,16 @@ class Samples(Generic[T]):
         """Whether a median of them means something."""
         return len(self.kept) >= FEWEST
 
+    @property
+    def source(self) -> str:
+        """Where a median of them comes from, in words."""
+        return f"measured: medians of {len(self.kept)} quiet repetitions, {self.rejected} rejected"
+
+    def shortage(self, seconds: float) -> str:
+        """Why they are not enough, in words, where so much time was given."""
+        count = len(self.kept) + self.rejected
+        return f"only {len(self.kept)} of {count} repetitions were quiet, and {FEWEST} are needed in {seconds:g} s"
+
 
 def repeat(measure: Callable[[], T], wanted: int = 9, seconds: float = 60.0) -> Samples[T]:
     """Measure until enough quiet repetitions are found or the time is over. What is compared has to run in each repetition.

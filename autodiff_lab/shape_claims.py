@@ -173,11 +173,8 @@ def _measure(
         if not why:
             samples = repeat(timed, repetitions, seconds)
             if samples.are_enough:
-                return (
-                    samples.kept,
-                    f"measured: medians of {len(samples.kept)} quiet repetitions, {samples.rejected} rejected",
-                )
-            why = f"only {len(samples.kept)} of {len(every)} repetitions were quiet, and {FEWEST} are needed in {seconds:g} s"
+                return samples.kept, samples.source
+            why = samples.shortage(seconds)
         while len(every) < FEWEST:
             timed()
     return every, f"CPU time, less exact, medians of {len(every)} repetitions: {why}"

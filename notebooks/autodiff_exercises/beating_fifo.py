@@ -21,6 +21,7 @@ from .exercise import (
     Wrong,
     case,
     soon,
+    stopped_by,
 )
 from .explaining import every
 from .ranks_answers import handed_on
@@ -70,7 +71,7 @@ FIFO_MISCONCEPTIONS = (
         "all orders can be tried",
         "You try all orders, and no answer comes. Ten tasks have up to 3,628,800 orders, twenty more than anybody "
         "could try. Choose by a rule: which tasks have the longest way to the end still before them?",
-        lambda wrong: any(one.failure == TOO_LATE for one in wrong),
+        stopped_by(TOO_LATE),
     ),
     CHANGED_ARGUMENTS,
     RETURNS_NOTHING,

@@ -102,6 +102,11 @@ def too_late(number: int, seconds: float) -> Attempt:
     return Attempt(number, failure=Failure(TOO_LATE, f"still running after {seconds:g} seconds"))
 
 
+def stopped_by(*failures: str) -> Callable[[Sequence[Wrong]], bool]:
+    """Whether some attempt was ended by an exception of one of these classes."""
+    return lambda wrong: any(one.failure in failures for one in wrong)
+
+
 @dataclass(frozen=True, slots=True)
 class Misconception:
     """A belief that explains wrong answers. Its message says what is so instead, without a test or an answer.
@@ -265,24 +270,24 @@ THE_LAB_ANSWERS = Misconception(
     "the lab does it",
     "Your function lets the lab do what you are asked to write. The lab is good for comparing: call it in a cell of its own, "
     "and look whether both give the same.",
-    lambda wrong: any(one.failure == "AnsweredByTheLab" for one in wrong),
+    stopped_by("AnsweredByTheLab"),
 )
 ASKS_FOR_INPUT = Misconception(
     "asks for input",
     "Your function calls `input()` and waits for somebody to type. Nobody is there when it is checked, or called by another "
     "program: all that it needs comes as arguments.",
-    lambda wrong: any(one.failure == "EOFError" for one in wrong),
+    stopped_by("EOFError"),
 )
 ENDS_PYTHON = Misconception(
     "ends the program",
     "Your function ends the program that calls it, with `exit()`, `quit()` or `sys.exit()`. A function ends with `return`.",
-    lambda wrong: any(one.failure == "SystemExit" for one in wrong),
+    stopped_by("SystemExit"),
 )
 REACHES_OUT = Misconception(
     "reaches out of the exercise",
     "Your function wanted to start or end a process, use the network, or change a file, and was kept from it. What it is asked "
     "for follows from its arguments alone.",
-    lambda wrong: any(one.failure == "OutOfBounds" for one in wrong),
+    stopped_by("OutOfBounds"),
 )
 REMEMBERS = Misconception(
     "remembers the last call",

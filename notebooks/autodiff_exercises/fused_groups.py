@@ -19,6 +19,7 @@ from .exercise import (
     Wrong,
     case,
     soon,
+    stopped_by,
 )
 from .fused_groups_answers import Groups, Ops, Steps
 
@@ -307,7 +308,7 @@ BUFFER_MISCONCEPTIONS = (
     Misconception(
         "all ways can be tried",
         "No answer comes. Go through the steps once: whenever a value is not needed any more, its buffer is free.",
-        lambda wrong: any(one.failure in (TOO_LATE, "MemoryError") for one in wrong),
+        stopped_by(TOO_LATE, "MemoryError"),
     ),
     STOPS_WITH_ERROR,
     Misconception(

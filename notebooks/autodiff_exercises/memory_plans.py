@@ -20,6 +20,7 @@ from .exercise import (
     Wrong,
     case,
     soon,
+    stopped_by,
 )
 from .explaining import every, is_number
 from .memory_plans_answers import Reads, Sizes
@@ -169,7 +170,7 @@ CAP_MISCONCEPTIONS = (
         "all orders can be tried",
         "You try all orders from the beginning, and no answer comes. Stop as soon as the memory is full: all orders "
         "that begin like this one are hopeless. And remember which sets of tasks led nowhere.",
-        lambda wrong: any(one.failure in (TOO_LATE, "MemoryError") for one in wrong),
+        stopped_by(TOO_LATE, "MemoryError"),
     ),
     STOPS_WITH_ERROR,
     Misconception(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exercise import RETURNS_NOTHING, Case, Exercise, Misconception, Wrong, case
+from ..exercise import RETURNS_NOTHING, Case, Exercise, Misconception, Wrong, case, stopped_by
 from ..sameness import same
 from .patients import CALLS, Function, Patient, Specimen, alike, is_sick, outcome
 
@@ -79,13 +79,13 @@ ANY_INPUT = Misconception(
     "Your test passes more to the function than the bug needs, or calls it more often. A small failing test is half of the "
     "repair: with a handful of numbers you can do the arithmetic in your head and see which line is wrong. Leave out what "
     "the bug does not need, one thing at a time.",
-    lambda wrong: any(one.failure == "TooLarge" for one in wrong),
+    stopped_by("TooLarge"),
 )
 ASSERTS = Misconception(
     "an assertion is an answer",
     "Your test stops with an AssertionError. Here a test has to *return* whether the function is sick, so that it can be "
     "asked about many functions.",
-    lambda wrong: any(one.failure == "AssertionError" for one in wrong),
+    stopped_by("AssertionError"),
 )
 STOPS = Misconception(
     "the function always gives what I expect",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .protocol import OpRules
-from .scalar_engines_answers import scalar_engine
+from .scalar_engines_answers import scalar_engine, users_first
 
 Ops = Mapping[str, OpRules]
 
@@ -93,20 +93,7 @@ class Arrays:
 
     def users_first(self) -> list[Any]:
         """Every value before what it was computed from."""
-        uses: dict[Any, int] = {self: 0}
-        found = [self]
-        for value in found:
-            for one in value.inputs:
-                if one not in uses:
-                    found.append(one)
-                uses[one] = uses.get(one, 0) + 1
-        order = [self]
-        for value in order:
-            for one in value.inputs:
-                uses[one] -= 1
-                if not uses[one]:
-                    order.append(one)
-        return order
+        return users_first(self)
 
     def parts(self, value: Any, g: Any) -> list[Any]:
         """What a value sends to each of its inputs."""

@@ -5,6 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
+
+def users_first(result: Any) -> list[Any]:
+    """A result and all that it was computed from, each value after all that use it: by counting how often each is used."""
+    uses: dict[Any, int] = {result: 0}
+    found = [result]
+    for value in found:
+        for one in value.inputs:
+            if one not in uses:
+                found.append(one)
+            uses[one] = uses.get(one, 0) + 1
+    order = [result]
+    for value in order:
+        for one in value.inputs:
+            uses[one] -= 1
+            if uses[one] == 0:
+                order.append(one)
+    return order
+
+
 # ------------------------------------------------------------------------------------------ what a solution can look like
 
 
@@ -129,20 +148,7 @@ class Engine:
 
     def order(self) -> list[Any]:
         """All values, the consumers before what they use: by counting how often each one is used."""
-        uses: dict[Any, int] = {self: 0}
-        found = [self]
-        for value in found:
-            for one in value.inputs:
-                if one not in uses:
-                    found.append(one)
-                uses[one] = uses.get(one, 0) + 1
-        order = [self]
-        for value in order:
-            for one in value.inputs:
-                uses[one] -= 1
-                if uses[one] == 0:
-                    order.append(one)
-        return order
+        return users_first(self)
 
     def backward(self) -> None:
         """A sweep with gradients of its own, which are added to ``grad`` at the end."""
