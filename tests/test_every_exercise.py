@@ -57,7 +57,8 @@ def test_an_exercise_ships_hints_wrong_solutions_and_alternatives(exercise: Exer
 @every_seed
 def test_the_solution_and_every_alternative_are_right(exercise: Exercise, seed: int) -> None:
     for function in (exercise.solution, *exercise.alternatives):
-        assert verdict(exercise, function, seed).verdict == "right", function.__name__
+        found = verdict(exercise, function, seed)
+        assert found.verdict == "right", f"{function.__name__}: {found.why}"
 
 
 @every_exercise
@@ -66,7 +67,7 @@ def test_every_wrong_solution_is_refused_with_its_own_message(exercise: Exercise
     messages = {one.name: one.message for one in exercise.explanations}
     for function, name in exercise.wrong:
         found = verdict(exercise, function, seed)
-        assert (found.verdict, found.misconception) == ("wrong", name), function.__name__
+        assert (found.verdict, found.misconception) == ("wrong", name), f"{function.__name__}: {found.why}"
         assert found.message == messages[name]
 
 

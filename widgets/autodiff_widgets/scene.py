@@ -5,6 +5,9 @@ row in a list, a bar in a timeline), and a key means the same op in every view o
 has states of its own bears the key with a ``~`` and a word behind it; both are selected together. The state of an element is
 one word in its ``data-s`` attribute, and all colour is CSS. A frame is the *difference* to the frame before it. Inside an
 element, a ``<text data-slot="NAME">`` can be rewritten by a frame.
+
+What an element was computed from (``sources``) lights up with it, directly and further back. An element may have an inside:
+a scene of the next level of detail (a block's nodes, an op's arrays), which takes the place of the outer one until closed.
 """
 
 from __future__ import annotations
@@ -99,6 +102,9 @@ class Scene:
     frames: tuple[Frame, ...]
     facts: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     legend: tuple[tuple[State | str, str], ...] = ()  # (state or class, what it means here)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # element -> those that it was computed from
+    notes: Mapping[str, str] = field(default_factory=dict)  # element -> what is said while it is pointed at
+    opens: tuple[str, ...] = ()  # the elements that have an inside: see View.inside
 
     def as_json(self) -> dict[str, Any]:
         """The scene for scene.js: plain lists, dicts, strings, numbers and None."""
@@ -108,6 +114,9 @@ class Scene:
             "frames": [frame.as_json() for frame in self.frames],
             "facts": {key: [list(row) for row in rows] for key, rows in self.facts.items()},
             "legend": [list(row) for row in self.legend],
+            **({"sources": {key: list(keys) for key, keys in self.sources.items()}} if self.sources else {}),
+            **({"notes": dict(self.notes)} if self.notes else {}),
+            **({"opens": list(self.opens)} if self.opens else {}),
         }
 
     def __post_init__(self) -> None:

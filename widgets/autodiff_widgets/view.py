@@ -23,7 +23,8 @@ class View(AnyWidget):
 
     ``scene`` is what is shown, ``frame`` the number of the step, ``selected`` the key of the selected element or None.
     Views with the same ``link`` select together. ``events`` are what the picture was drawn from. With ``predict=True`` the
-    reader is asked what comes next before certain steps show it, where the view has questions.
+    reader is asked what comes next before certain steps show it, where the view has questions. With ``projector=True`` it
+    fills the window in large type.
 
     >>> from autodiff_widgets.scene import Change, Frame, Pane
     >>> svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><g data-op="n1"><text>x</text></g></svg>'
@@ -42,6 +43,9 @@ class View(AnyWidget):
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     link = traitlets.Unicode("page").tag(sync=True)
     predict = traitlets.Bool(False).tag(sync=True)
+    projector = traitlets.Bool(False).tag(sync=True)
+    opened = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the element whose inside the reader wants to see
+    inner = traitlets.Dict().tag(sync=True)  # element -> the scene inside it as JSON, or {"error": why there is none}
 
     def __init__(self, scene: Scene, events: Iterable[Event] = (), **traits: Any) -> None:
         self._events = tuple(events)
@@ -57,6 +61,14 @@ class View(AnyWidget):
         """The steps; the first is the picture before anything happens."""
         return self.scene.frames
 
+    def inside(self, key: str) -> Scene:
+        """The scene of the next level of detail: what is inside an element of ``scene.opens``, or of that of an inner scene.
+
+        Raises:
+            KeyError: the element has no inside.
+        """
+        raise KeyError(f"{type(self).__name__}: {key!r} has nothing inside; what can be opened is in scene.opens")
+
     def text(self) -> str:
         """Everything that the view shows, as text: elements with their facts, and every step's caption."""
         return self.scene.text()
@@ -68,6 +80,23 @@ class View(AnyWidget):
     def save_html(self, path: str | Path, *more_views: View) -> Path:
         """Write this view, with others below it, as one HTML file that steps and links offline; returns its path."""
         return save_page(path, (self, *more_views))
+
+    @traitlets.observe("opened")
+    def _send_inside(self, change: dict[str, Any]) -> None:
+        key = change["new"]
+        if key is None:
+            return
+        if key not in self.inner:
+            try:
+                inside = self.inside(key).as_json()
+            except Exception as error:
+                inside = {"error": str(error.args[0] if isinstance(error, KeyError) else error)}
+            self.inner = {**self.inner, key: inside}
+        self.opened = None
+
+    @traitlets.observe("scene")
+    def _forget_insides(self, change: dict[str, Any]) -> None:
+        self.inner = {}
 
     @traitlets.validate("frame")
     def _frame_exists(self, proposal: dict[str, Any]) -> int:
