@@ -8,7 +8,7 @@ from itertools import product
 from xml.etree import ElementTree
 
 import pytest
-from autodiff_widgets.export import PICTURE_CSS, PLAYER_JS
+from autodiff_widgets.export import PICTURE_CSS
 from autodiff_widgets.scene import Change, Frame, Pane, Scene
 from autodiff_widgets.view import View
 
@@ -92,10 +92,6 @@ def test_a_scene_without_a_frame_or_a_pane_is_refused() -> None:
 
 def test_views_are_given_their_events_and_keep_them() -> None:
     assert View(scene(), events=iter("ab")).events == ("a", "b")
-
-
-def test_the_player_stays_small_because_every_widget_saves_a_copy() -> None:
-    assert len(PLAYER_JS.encode()) <= 26 * 1024
 
 
 def luminance(colour: str) -> float:

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
-import { makeModel, random, randomScene, window } from "./page.js";
+import { PLAYER, makeModel, random, randomScene, window } from "./page.js";
 
-const player = await import("../../widgets/autodiff_widgets/scene.js");
-const { byKey, film, parsePicture } = player;
+const { byKey, parsePicture } = await import(`${PLAYER}/pictures.js`);
+const { film } = await import(`${PLAYER}/film.js`);
+const player = await import(`${PLAYER}/widget.js`);
 const { render } = player.default;
 
 const cleanups = [];

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from .player import PLAYER_JS
 from .scene import Scene
 
 _HERE = Path(__file__).parent
-PLAYER_JS = (_HERE / "scene.js").read_text(encoding="utf-8")
 PICTURE_CSS = (_HERE / "scene.css").read_text(encoding="utf-8")
 PLAYER_CSS = (_HERE / "player.css").read_text(encoding="utf-8")
 

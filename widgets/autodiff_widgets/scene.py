@@ -49,7 +49,7 @@ class Question:
             raise ValueError(f"question {self.text!r}: the right answer {self.right!r} must be one of its choices")
 
     def as_json(self) -> dict[str, Any]:
-        """The question for scene.js."""
+        """The question for the player."""
         return {"text": self.text, "choices": [list(choice) for choice in self.choices], "right": self.right}
 
 
@@ -67,7 +67,7 @@ class Frame:
     question: Question | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The frame for scene.js, without a question where there is none."""
+        """The frame for the player, without a question where there is none."""
         return {
             "caption": self.caption,
             "changes": [change.as_json() for change in self.changes],
@@ -85,7 +85,7 @@ class Pane:
     label: str
 
     def as_json(self) -> dict[str, Any]:
-        """The pane for scene.js."""
+        """The pane for the player."""
         return {"svg": self.svg, "label": self.label}
 
 
@@ -107,7 +107,7 @@ class Scene:
     opens: tuple[str, ...] = ()  # the elements that have an inside: see View.inside
 
     def as_json(self) -> dict[str, Any]:
-        """The scene for scene.js: plain lists, dicts, strings, numbers and None."""
+        """The scene for the player: plain lists, dicts, strings, numbers and None."""
         return {
             "title": self.title,
             "panes": [pane.as_json() for pane in self.panes],

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from anywidget import AnyWidget
 
-from .export import PICTURE_CSS, PLAYER_CSS, PLAYER_JS, html_page, static_svg
+from .export import PICTURE_CSS, PLAYER_CSS, html_page, static_svg
+from .player import PLAYER_JS
 from .scene import Frame, Scene
 
 if TYPE_CHECKING:

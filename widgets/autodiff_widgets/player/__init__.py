@@ -1,0 +1,31 @@
+"""The player: what plays a Scene in the browser, as modules that are joined into one text.
+
+A widget and a saved page are each given one module without imports. A notebook keeps a copy for each of its widgets, so
+the comments before declarations, which are for readers and for the type checker, stay here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+# What imports stands after what it imports.
+MODULES = ("elements", "pictures", "film", "model", "notebook", "toolbar", "panels", "boxes", "player", "widget")
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
+
+
+def joined(*texts: str) -> str:
+    """Modules as one: without the imports between them, and only the default export is left.
+
+    >>> joined("/** One. */\\nexport const one = 1;\\n", 'import { one } from "./a.js";\\nexport default one;\\n')
+    'const one = 1;\\nexport default one;\\n'
+    """
+    for left_out in (_IMPORT, _EXPORT, _COMMENT):
+        texts = tuple(left_out.sub("", text) for text in texts)
+    return "\n".join(text.strip() for text in texts) + "\n"
+
+
+PLAYER_JS = joined(*((Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8") for name in MODULES))
