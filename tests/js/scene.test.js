@@ -123,7 +123,7 @@ test("Buttons and scrubber show the same frames as the keys", () => {
   assert.equal(el.querySelector("button.forward").getAttribute("aria-disabled"), "true");
   click("button.back");
   assert.equal(counter(), "38 / 39");
-  const scrubber = el.querySelector("input");
+  const scrubber = el.querySelector("input[type=range]");
   scrubber.value = "5";
   scrubber.dispatchEvent(new window.Event("input"));
   assert.equal(el.querySelector(".caption").textContent, "step 5");
@@ -283,6 +283,11 @@ test("A new scene keeps the keyboard where it was", () => {
   const { el, model, press, counter } = show(randomScene(5));
   el.querySelector("button.forward").focus();
   model.set("scene", randomScene(6));
+  assert.equal(document.activeElement, el.querySelector("button.forward"));
+  el.querySelector('[data-op="n2"]').focus();
+  model.set("scene", randomScene(7));
+  assert.equal(document.activeElement, el.querySelector('[data-op="n2"]'));
+  model.set("scene", randomScene(8, 2));
   assert.equal(document.activeElement, el.querySelector(".autodiff-player"));
   press("ArrowRight", document.activeElement);
   assert.match(counter(), /^1 /);

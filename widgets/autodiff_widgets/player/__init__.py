@@ -1,7 +1,7 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
 A widget and a saved page are each given one module without imports. A notebook keeps a copy for each of its widgets, so
-the comments before declarations, which are for readers and for the type checker, stay here.
+indents and the comments /** like this */, which are for readers and for the type checker, stay here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ import re
 from pathlib import Path
 
 # What imports stands after what it imports.
-MODULES = ("elements", "pictures", "film", "model", "notebook", "toolbar", "panels", "boxes", "player", "widget")
+MODULES = (
+    *("elements", "pictures", "film", "stage", "keyboard", "sources", "tags", "spotlight"),  # the scene
+    *("model", "notebook"),  # Python and JupyterLab
+    *("toolbar", "panels", "questions", "search", "table", "projector", "insides"),  # around the pictures
+    *("player", "widget"),
+)
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
-_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
+
+_INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
 def joined(*texts: str) -> str:
@@ -23,7 +30,7 @@ def joined(*texts: str) -> str:
     >>> joined("/** One. */\\nexport const one = 1;\\n", 'import { one } from "./a.js";\\nexport default one;\\n')
     'const one = 1;\\nexport default one;\\n'
     """
-    for left_out in (_IMPORT, _EXPORT, _COMMENT):
+    for left_out in (_IMPORT, _EXPORT, _COMMENT, _INDENT):
         texts = tuple(left_out.sub("", text) for text in texts)
     return "\n".join(text.strip() for text in texts) + "\n"
 

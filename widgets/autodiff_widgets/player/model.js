@@ -3,14 +3,15 @@
 /**
  * Join the players of the page that share a link name; returns the function that tells them of a selection. The bus
  * hangs on globalThis because every widget imports its own copy of this module.
- * @param {string} link @param {(element: string | null) => void} hear @param {AbortSignal} signal
+ * @param {() => string} link @param {(element: string | null) => void} hear @param {AbortSignal} signal
  */
 export function joinPage(link, hear, signal) {
   /** @type {{autodiffBus?: EventTarget}} */
   const page = /** @type {any} */ (globalThis);
   const bus = (page.autodiffBus ??= new EventTarget());
-  bus.addEventListener(link, (event) => hear(/** @type {CustomEvent} */ (event).detail), { signal });
-  return (/** @type {string | null} */ key) => bus.dispatchEvent(new CustomEvent(link, { detail: key }));
+  const listener = (/** @type {any} */ { detail }) => detail.link === link() && hear(detail.key);
+  bus.addEventListener("select", listener, { signal });
+  return (/** @type {string | null} */ key) => bus.dispatchEvent(new CustomEvent("select", { detail: { link: link(), key } }));
 }
 
 /**

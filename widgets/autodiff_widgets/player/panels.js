@@ -1,26 +1,80 @@
-/** What stands around the pictures: the facts of the selected element, and the key to the states. */
+/** What stands around the pictures: caption, facts of the selected element, and the key to the states. */
 
-import { html, svg } from "./elements.js";
+import { html, pushButton, svg } from "./elements.js";
+import { tagEntry } from "./tags.js";
 
-/** The facts of the selected element as a table. @param {Facts} facts */
-export function detailsPanel(facts) {
-  const root = html("aside", { class: "details", "aria-live": "polite", "aria-label": "Details" });
-  root.hidden = Object.keys(facts).length === 0;
+const HINT = "Select an element to see what is known about it.";
+
+/** A text whose parts between backquotes are shown as code. @param {string} text */
+const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? html("code", {}, part) : part));
+
+/** What is said of the step, the line of code that it belongs to, and a line for what is said of one element. */
+export function captionPanel() {
+  const caption = html("p", { class: "caption", "aria-live": "polite", "aria-atomic": "true" });
+  const room = html("div", { class: "caption-room" }, caption);
+  const source = html("code", { class: "source" });
+  const note = html("p", { class: "note", role: "status" });
+  let said = "";
+  let notice = "";
+  let pointed = "";
+  const showNote = () => {
+    const text = pointed || notice;
+    if (note.textContent !== text) note.replaceChildren(...withCode(text));
+    note.title = text;
+  };
   return {
-    root,
-    /** @type {(key: string | null, name: string) => void} */
-    show(key, name) {
-      const rows = (facts[key ?? ""] ?? facts[key?.split("~")[0] ?? ""] ?? []).map(([label, value]) =>
-        html("tr", {}, html("th", { scope: "row" }, label), html("td", {}, value)),
-      );
-      const table = html("table", {}, html("caption", {}, name), html("tbody", {}, ...rows));
-      root.replaceChildren(rows.length ? table : html("p", {}, "Select an element to see what is known about it."));
+    roots: [room, source, note],
+    /** Make room for what a scene will say, so that the picture stays where it is. @param {Scene} scene */
+    fit({ frames, notes }) {
+      const longest = frames.reduce((most, { caption }) => (caption.length > most.length ? caption : most), "");
+      room.setAttribute("data-longest", longest);
+      source.hidden = !frames.some((frame) => frame.source);
+      note.toggleAttribute("data-kept", Boolean(notes));
+    },
+    /** What is already said is not said again. @param {string} text @param {string | null} [line] */
+    say(text, line) {
+      if (text !== said) caption.replaceChildren(...withCode(text));
+      said = text;
+      if (line !== undefined) source.textContent = line ?? "";
+    },
+    /** A screen reader cannot keep pace with fast playing. @param {boolean} on */
+    aloud: (on) => caption.setAttribute("aria-live", on ? "polite" : "off"),
+    /** What is said of the element that is pointed at, in front of a notice. @param {string} text */
+    point(text) {
+      pointed = text;
+      showNote();
+    },
+    /** What the reader must know just now. @param {string} text */
+    notice(text) {
+      notice = text;
+      showNote();
     },
   };
 }
 
-/** The key to the states and lines in use, drawn by the same rules as the picture. @param {Scene["legend"]} legend */
-export function legendList(legend) {
+/** The facts of the selected element as a table. @param {(key: string) => void} open */
+export function detailsPanel(open) {
+  const root = html("aside", { class: "details", "aria-live": "polite", "aria-label": "Details" });
+  return {
+    root,
+    /** @param {Stage} stage @param {string | null} key @param {string} nearby */
+    show(stage, key, nearby) {
+      const rows = stage.factsOf(key).map(([label, value]) =>
+        html("tr", {}, html("th", { scope: "row" }, label), html("td", {}, value)),
+      );
+      const table = html("table", {}, html("caption", {}, stage.nameOf(key)), html("tbody", {}, ...rows));
+      const opens = key !== null && stage.opens.has(key);
+      const button = pushButton({ class: "open", title: "Open (Enter or double click)" }, "Open", () => open(key ?? ""));
+      const inside = html("p", {}, "It has an inside. ", button);
+      root.replaceChildren(...(rows.length || opens ? [table] : [html("p", {}, HINT)]), ...(opens ? [inside] : []));
+      if (nearby) root.append(html("p", {}, nearby));
+      return Boolean(rows.length || opens);
+    },
+  };
+}
+
+/** The key to the states, lines and tags in use, drawn by the same rules as the picture. @param {Scene} scene */
+export function legendItems({ legend, frames, facts }) {
   const items = legend.map(([name, meaning]) => {
     const state = name.split(" ").at(-1) ?? ""; // of "active", "backward", "edge saved", "edge used"
     const sample = name.startsWith("edge")
@@ -28,7 +82,7 @@ export function legendList(legend) {
       : svg("g", { class: `node op ${name}`, "data-s": state }, svg("path", { d: "M3 3h26v12H3z" }));
     return html("li", {}, svg("svg", { width: "32", height: "18", "aria-hidden": "true" }, sample), meaning);
   });
-  const list = html("ul", { class: "legend", "aria-label": "Key" }, ...items);
-  list.hidden = items.length === 0;
-  return list;
+  const tags = frames.some((frame) => frame.focus) ? [tagEntry("ran"), tagEntry("next")] : [];
+  const hint = Object.keys(facts).length ? [html("li", { class: "hint" }, HINT)] : [];
+  return [...items, ...tags, ...hint];
 }

@@ -33,10 +33,36 @@ export function byKey(roots) {
   /** @type {Elements} */
   const found = new Map();
   for (const root of roots) {
-    for (const element of root.querySelectorAll("[data-op]")) {
-      const key = element.getAttribute("data-op") ?? "";
-      found.set(key, [...(found.get(key) ?? []), /** @type {SVGElement} */ (element)]);
-    }
+    for (const element of root.querySelectorAll("[data-op]")) push(found, keyOn(element), /** @type {SVGElement} */ (element));
   }
   return found;
+}
+
+/** @param {Element} element */
+export const keyOn = (element) => element.getAttribute("data-op") ?? "";
+
+/** @template V @param {Map<string, V[]>} lists @param {string} key @param {V} value */
+export function push(lists, key, value) {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
+/** A key without the part behind its first ~ (see scene.py). @param {string} key */
+export const stem = (key) => key.split("~", 1)[0];
+
+/**
+ * What gives all elements that show one thing: the key's own first, then those of keys that are the same up to a part
+ * behind a ~ in one of the two.
+ * @param {Elements} elements @returns {(key: string | null) => SVGElement[]}
+ */
+export function families(elements) {
+  /** @type {Map<string, string[]>} */
+  const kin = new Map();
+  for (const key of elements.keys()) push(kin, stem(key), key);
+  return (key) => {
+    if (key === null) return [];
+    const others = (kin.get(stem(key)) ?? []).filter((other) => other.startsWith(`${key}~`) || key.startsWith(`${other}~`));
+    return [key, ...others].flatMap((one) => elements.get(one) ?? []);
+  };
 }

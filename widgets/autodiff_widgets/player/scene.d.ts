@@ -23,5 +23,28 @@ type Model = {
   off(event: string, listener: () => void): void;
   widget_manager?: any;
 };
+/** A scene on stage: see stage.js. */
+type Stage = {
+  scene: Scene;
+  boxes: HTMLElement[];
+  elements: Elements;
+  opens: Set<string>;
+  reel: { readonly at: number; go(index: number): void };
+  last: number;
+  stops: Map<HTMLElement, { all: SVGElement[]; at: number }>;
+  /** All elements that show what a key stands for. */
+  family(key: string | null): SVGElement[];
+  /** The first of them in each box. */
+  shownIn(key: string | null): SVGElement[];
+  /** Whether something is known of a key, so that it can be selected. */
+  knows(key: string): boolean;
+  factsOf(key: string | null): [label: string, value: string][];
+  /** What the picture calls an element. */
+  nameOf(key: string | null): string;
+  /** The key of the element around a target, if something is known of it. */
+  keyOf(target: EventTarget | null): string | null;
+  /** Let every box show an element. */
+  look(key: string | null, smooth: boolean, middle?: number): void;
+};
 type Elements = Map<string, SVGElement[]>;
 type Timer = ReturnType<typeof setTimeout> | undefined;

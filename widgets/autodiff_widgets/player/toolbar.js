@@ -1,6 +1,6 @@
 /** Buttons, scrubber, counter and speed. */
 
-import { dress, html, svg } from "./elements.js";
+import { dress, html, pushButton, svg } from "./elements.js";
 
 // Those that look forwards are mirrored by player.css.
 const ICONS = {
@@ -13,36 +13,32 @@ const ICONS = {
 /** @param {keyof ICONS} name */
 const icon = (name) => svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
-/**
- * Buttons, scrubber, counter and speed.
- * @param {number} last @param {{go(index: number): void, step(by: number): void, toggle(): void}} player
- */
-export function toolbar(last, player) {
+/** @param {{go(index: number): void, step(by: number): void, toggle(): void}} player */
+export function toolbar(player) {
   /** @type {(name: string, picture: keyof ICONS, label: string, act: () => void) => HTMLButtonElement} */
-  const button = (name, picture, label, act) => {
-    const made = html("button", { type: "button", title: label, "aria-label": label, class: name }, icon(picture));
-    made.addEventListener("click", act);
-    return made;
-  };
+  const button = (name, picture, label, act) => pushButton({ title: label, "aria-label": label, class: name }, icon(picture), act);
   const first = button("first", "first", "First step (Home)", () => player.go(0));
   const back = button("back", "back", "Step back (←)", () => player.step(-1));
   const play = button("play", "play", "Play (Space)", () => player.toggle());
   const forward = button("forward", "back", "Step forward (→)", () => player.step(1));
-  const end = button("last", "first", "Last step (End)", () => player.go(last));
-  const scrubber = html("input", { type: "range", min: "0", max: String(last), value: "0", "aria-label": "Step" });
+  const end = button("last", "first", "Last step (End)", () => player.go(Infinity));
+  const scrubber = html("input", { type: "range", min: "0", value: "0", "aria-label": "Step" });
   scrubber.addEventListener("input", () => player.go(Number(scrubber.value)));
   const counter = html("output", { class: "counter" });
   const speeds = ["0.5", "1", "2", "5", "20"].map((times) => html("option", { value: times }, `${times}×`));
   const speed = html("select", { "aria-label": "Speed" }, ...speeds);
   speed.value = "1";
+  const root = html("div", { class: "toolbar" }, first, back, play, forward, end, scrubber, counter, speed);
   return {
-    root: html("div", { class: "toolbar" }, first, back, play, forward, end, scrubber, counter, speed),
+    root,
     /** Steps a second. */
     get pace() {
       return Number(speed.value);
     },
-    /** @type {(at: number, playing: boolean) => void} */
-    show(at, playing) {
+    /** @type {(at: number, last: number, playing: boolean) => void} */
+    show(at, last, playing) {
+      root.hidden = last === 0;
+      scrubber.max = String(last);
       scrubber.value = String(at);
       scrubber.setAttribute("aria-valuetext", `step ${at} of ${last}`);
       counter.value = `${at} / ${last}`;
@@ -50,6 +46,7 @@ export function toolbar(last, player) {
       for (const node of [first, back]) node.setAttribute("aria-disabled", String(at === 0));
       for (const node of [forward, end]) node.setAttribute("aria-disabled", String(at === last));
       const label = playing ? "Pause (Space)" : "Play (Space)";
+      if (play.title === label) return;
       play.replaceChildren();
       dress(play, { title: label, "aria-label": label }, [icon(playing ? "pause" : "play")]);
     },

@@ -1,0 +1,82 @@
+/** What stands out in the pictures: the selected element and what is near it, what was found, and what this step is about. */
+
+import { marker } from "./elements.js";
+import { lineage } from "./sources.js";
+import { tagger } from "./tags.js";
+
+const SIGNED = 200; // elements near the selected one that bear a sign, at most
+
+/** @param {HTMLElement} body around the pictures */
+export function spotlight(body) {
+  const marks = { selected: marker("data-selected"), near: marker("data-near"), match: marker("data-match") };
+  const stepTags = tagger();
+  const nearTags = tagger();
+  /** @type {Stage} */
+  let stage;
+  let kin = lineage();
+  /** @type {string | null} */
+  let selected = null;
+  /** @type {string | null} */
+  let pointed = null;
+
+  /** All elements that show keys, each with a value. @template V @param {Iterable<[string, V]>} keys */
+  const shown = (keys) => [...keys].flatMap(([key, value]) => stage.family(key).map((one) => /** @type {[SVGElement, V]} */ ([one, value])));
+
+  /** Light up the direct sources of what is pointed at, else all that is near the selected element. */
+  function light() {
+    const pointing = pointed !== null && pointed !== selected;
+    const lit = shown(pointing ? kin.direct(pointed ?? "") : kin.near(selected));
+    marks.near(lit);
+    nearTags(lit.length <= SIGNED ? lit : []);
+    body.toggleAttribute("data-calm", !pointing && lit.length > 0);
+  }
+
+  /** What this step and the next are about. */
+  function tagSteps() {
+    const [now, next] = [0, 1].map((more) => stage.scene.frames[stage.reel.at + more]?.focus ?? null);
+    /** @type {(key: string | null, kind: "ran" | "next") => [SVGElement, typeof kind][]} */
+    const on = (key, kind) => stage.shownIn(key).map((element) => [element, kind]);
+    stepTags([...on(now, "ran"), ...on(next === now ? null : next, "next")]);
+  }
+
+  return {
+    tagSteps,
+    /** Take everything away, before the pictures change. */
+    clear() {
+      for (const mark of Object.values(marks)) mark([]);
+      for (const tags of [stepTags, nearTags]) tags([]);
+    },
+    /** @param {Stage} other */
+    show(other) {
+      stage = other;
+      kin = lineage(stage.scene.sources, [...stage.elements.keys()]);
+      pointed = null;
+    },
+    /** Select an element; returns what is near it in words. @param {string | null} key */
+    select(key) {
+      selected = key;
+      marks.selected(shown(key === null ? [] : [[key, ""]]));
+      light();
+      const near = [...kin.near(key)].filter(([other]) => !other.includes(">"));
+      const after = near.filter(([, way]) => way === "descendant").length;
+      return near.length ? `Outlined: ${near.length - after} that it was computed from, ${after} computed from it.` : "";
+    },
+    /** Point at an element that something is said of; returns what. @param {string | null} key */
+    point(key) {
+      const said = stage.scene.notes?.[key ?? ""] ?? "";
+      const now = said ? key : null;
+      if (now !== pointed) {
+        pointed = now;
+        light();
+      }
+      return said;
+    },
+    /** @param {string[]} keys */
+    match: (keys) => marks.match(shown(keys.map((key) => [key, ""]))),
+    /** The signs are placed anew, as after the pictures were first drawn. */
+    settle() {
+      tagSteps();
+      light();
+    },
+  };
+}
