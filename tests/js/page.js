@@ -1,5 +1,6 @@
-/** A page for the tests of scene.js: jsdom's window as the global scope, scenes by chance, and a model like anywidget's. */
+/** A page for the tests of the player: jsdom's window as the global scope, scenes by chance, and a model like anywidget's. */
 
+import { afterEach, mock } from "node:test";
 import { JSDOM } from "jsdom";
 
 export const PLAYER = "../../widgets/autodiff_widgets/player";
@@ -49,8 +50,12 @@ export function makeModel(scene, state = {}) {
     saves: 0,
     get: (name) => values[name],
     set(name, value) {
-      values[name] = value;
-      for (const listener of [...(listeners.get(`change:${name}`) ?? [])]) listener();
+      this.setTogether({ [name]: value });
+    },
+    /** As Python does inside of hold_sync: all values are there before anybody hears of one. */
+    setTogether(changed) {
+      Object.assign(values, changed);
+      for (const name of Object.keys(changed)) for (const listener of [...(listeners.get(`change:${name}`) ?? [])]) listener();
     },
     save_changes() {
       this.saves += 1;
@@ -62,3 +67,29 @@ export function makeModel(scene, state = {}) {
     },
   };
 }
+
+export const player = await import(`${PLAYER}/widget.js`);
+const { render } = player.default;
+
+const cleanups = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+  document.body.replaceChildren();
+  mock.timers.reset();
+});
+
+/** A player on the page, as its reader uses it; it is gone after the test. */
+export function show(scene, state) {
+  const el = document.body.appendChild(document.createElement("div"));
+  const model = makeModel(scene, state);
+  const cleanup = render({ model, el });
+  cleanups.push(cleanup);
+  const press = (key, target = el.querySelector(".autodiff-player")) => {
+    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+    target.dispatchEvent(event);
+    return event;
+  };
+  const click = (selector) => el.querySelector(selector).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  return { el, model, cleanup, press, click, counter: () => el.querySelector(".counter").value };
+}
+

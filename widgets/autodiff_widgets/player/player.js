@@ -63,6 +63,7 @@ export function buildPlayer(el, model, signal) {
     const frame = showFrame();
     const smooth = Math.abs(at - before) === 1 && (!timer || bar.pace <= 2);
     lookAt(frame.focus, smooth);
+    light.tagSteps(); // after the scrolling: what that reads would else be laid out twice
     if (!outer.length) traits.write("frame", at);
   }
 
@@ -74,7 +75,6 @@ export function buildPlayer(el, model, signal) {
     words.say(frame.caption, frame.source);
     bar.show(at, stage.last, Boolean(timer));
     tables.at(at);
-    light.tagSteps();
     return frame;
   }
 

@@ -60,7 +60,10 @@ export function searchField(player) {
   const root = html("div", { class: "search", role: "search" }, field, count);
   return {
     root,
-    focus: () => field.select(),
+    focus() {
+      field.focus();
+      field.select();
+    },
     /** Search in another scene. @param {Stage} stage */
     show(stage) {
       find = finder(stage);

@@ -39,6 +39,7 @@ export function makeStage(scene, before) {
   const boxes = scene.panes.map((pane, place) => paneBox(pane, before, place));
   const elements = byKey(boxes);
   const family = families(elements);
+  for (const element of [...elements.values()].flat()) element.parentElement?.closest("[data-op]")?.setAttribute("data-holds", "");
   const opens = new Set(scene.opens);
   /** @param {string} key */
   const known = (key) => Object.hasOwn(scene.facts, key) || Object.hasOwn(scene.notes ?? {}, key) || opens.has(key);

@@ -53,10 +53,13 @@ export function twin() {
   /** @type {Timer} */
   let timer;
   let now = 0;
+  /** @type {HTMLElement | undefined} */
+  let current;
 
   const mark = () => {
-    inside.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    rows[now]?.setAttribute("aria-current", "step");
+    current?.removeAttribute("aria-current");
+    current = rows[now];
+    current?.setAttribute("aria-current", "step");
   };
   const build = () => {
     timer = undefined;

@@ -1,34 +1,11 @@
-/** What scene.js promises: undo equals replay, clean pictures, keys, links between players, and nothing left behind. */
+/** What a player promises: undo equals replay, clean pictures, keys, links between players, and nothing left behind. */
 
 import assert from "node:assert/strict";
-import { afterEach, mock, test } from "node:test";
-import { PLAYER, makeModel, random, randomScene, window } from "./page.js";
+import { mock, test } from "node:test";
+import { PLAYER, player, random, randomScene, show, window } from "./page.js";
 
 const { byKey, parsePicture } = await import(`${PLAYER}/pictures.js`);
 const { film } = await import(`${PLAYER}/film.js`);
-const player = await import(`${PLAYER}/widget.js`);
-const { render } = player.default;
-
-const cleanups = [];
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-  document.body.replaceChildren();
-  mock.timers.reset();
-});
-
-function show(scene, state) {
-  const el = document.body.appendChild(document.createElement("div"));
-  const model = makeModel(scene, state);
-  const cleanup = render({ model, el });
-  cleanups.push(cleanup);
-  const press = (key, target = el.querySelector(".autodiff-player")) => {
-    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
-    target.dispatchEvent(event);
-    return event;
-  };
-  const click = (selector) => el.querySelector(selector).dispatchEvent(new MouseEvent("click", { bubbles: true }));
-  return { el, model, cleanup, press, click, counter: () => el.querySelector(".counter").value };
-}
 
 const draw = (scene) => scene.panes.map((pane) => parsePicture(pane.svg));
 const markup = (pictures) => pictures.map((picture) => picture.innerHTML).join();
