@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autodiff_widgets.scene import Change, Frame, Pane, Scene
+from autodiff_widgets.view import View
 
 PLACES = {"n1": ("a", 20, 16), "n2": ("b", 190, 16), "n3": ("mul", 105, 116), "n4": ("tanh", 105, 216)}
 EDGES = {"n1>n3.0": ("n1", "n3"), "n2>n3.1": ("n2", "n3"), "n3>n4.0": ("n3", "n4")}
@@ -67,3 +70,18 @@ def scene(title: str = "tanh(a · b), step by step") -> Scene:
         ("edge saved", "saved value"),
     )
     return Scene(title, (Pane(GRAPH, "Graph"), Pane(ORDER, "Order")), tuple(frames), facts, legend)
+
+
+class NestedView(View):
+    """The small scene, in which mul and tanh open: each holds the small scene again, and so on without end."""
+
+    def __init__(self) -> None:
+        super().__init__(_nested("outermost"))
+
+    def inside(self, key: str) -> Scene:
+        return _nested(f"inside {PLACES[key][0]}")
+
+
+def _nested(title: str) -> Scene:
+    sources = {"n3": ("n1", "n2"), "n4": ("n3",)}
+    return replace(scene(title), sources=sources, notes={"n4": "`tanh` of −1.0 is −0.7616"}, opens=("n3", "n4"))

@@ -14,7 +14,7 @@ from autodiff_widgets.view import View
 from autodiff_lab.events import StepTrained
 from tests.browser.jupyter import Lab, Record
 from tests.browser.reader import Player, kernel_says
-from tests.hand_written import scene
+from tests.hand_written import NestedView, scene
 
 CELLS = (
     "from autodiff_widgets.view import View\nfrom tests.hand_written import scene",
@@ -25,11 +25,27 @@ CELLS = (
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    return written(tmp_path, *CELLS)
+
+
+def written(folder: Path, *cells: str) -> Path:
+    """A notebook with these cells."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-    path = tmp_path / "player.ipynb"
+    path = folder / "player.ipynb"
     nbformat.write(book, path)
     return path
+
+
+def kill_kernel(page: Any) -> None:
+    """End the notebook's kernel as a crash does."""
+    page.evaluate(
+        """() => {
+          window.kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+          kernel.requestExecute({ code: "import os; os.kill(os.getpid(), 9)" }).done.catch(() => {});
+        }"""
+    )
+    page.wait_for_function("() => kernel.status === 'dead'")
 
 
 def steps_and_scrubs(player: Player) -> None:
@@ -99,18 +115,63 @@ def test_a_player_steps_when_the_kernel_is_dead(
     open_notebook: Callable[[Path], Any], notebook: Path, record: Record
 ) -> None:
     page = open_notebook(notebook)
-    page.evaluate(
-        """() => {
-          window.kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          kernel.requestExecute({ code: "import os; os.kill(os.getpid(), 9)" }).done.catch(() => {});
-        }"""
-    )
-    page.wait_for_function("() => kernel.status === 'dead'")
+    kill_kernel(page)
     record.errors.clear()  # JupyterLab's own about the kernel; the player must add none
     steps_and_scrubs(Player(page))
     Player(page).root.locator('.node[data-op="n1"]').click()
     assert Player(page, 1).selected() == {"n1"}
     page.wait_for_timeout(400)
+
+
+def test_an_element_opens_by_mouse_and_by_keys_until_the_kernel_is_gone(
+    open_notebook: Callable[[Path], Any], tmp_path: Path, record: Record
+) -> None:
+    page = open_notebook(written(tmp_path, "from tests.hand_written import NestedView\nNestedView()"))
+    player = Player(page)
+    title, note = player.root.locator(".title"), player.root.locator(".note")
+    player.root.get_by_role("button", name="Step forward").click()
+    player.root.locator('.node[data-op="n4"]').dblclick()
+    title.filter(has_text="inside tanh").wait_for()
+    player.root.locator('.node[data-op="n4"]').focus()
+    player.press("Enter")  # it is selected, as it was outside
+    title.locator("li").nth(2).wait_for()
+    assert title.locator("li").all_inner_texts() == ["outermost", "inside tanh", "inside tanh"]
+    player.press("Backspace", "Escape")
+    assert (title.inner_text(), player.counter(), player.selected()) == ("outermost", "1 / 5", {"n4"})
+    kill_kernel(page)
+    record.errors.clear()  # JupyterLab's own about the kernel; the player must add none
+    player.root.locator('.node[data-op="n3"]').dblclick()
+    assert "mul" in player.root.locator(".details").inner_text(), "the facts need no kernel"
+    note.filter(has_text="The kernel is busy or gone").wait_for()
+
+
+def test_the_projector_fills_the_window_in_jupyterlab_and_escape_leaves_it(
+    open_notebook: Callable[[Path], Any], notebook: Path
+) -> None:
+    page = open_notebook(notebook)
+    player = Player(page)
+    edges = "e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right - innerWidth, r.bottom - innerHeight] }"
+    on_top = "e => e.contains(document.elementFromPoint(3, 3))"
+    page.evaluate("""() => {
+      window.whole = Element.prototype.requestFullscreen;  // refused, as to a trait that is set without a click
+      Element.prototype.requestFullscreen = () => Promise.reject(new TypeError("no user gesture"));
+    }""")
+    kernel_says(page, "setattr(one, 'projector', True)")
+    page.wait_for_function("() => document.querySelector('[data-projector]:popover-open')")
+    assert player.root.evaluate(edges) == [0, 0, 0, 0]
+    assert player.root.evaluate(on_top)
+    player.root.focus()
+    player.press("ArrowRight", "Escape")
+    assert not player.root.evaluate(on_top)
+    assert player.counter() == "1 / 5"
+    page.evaluate("() => void (Element.prototype.requestFullscreen = whole)")
+    player.root.get_by_role("button", name="Projector").click()
+    page.wait_for_function("() => document.fullscreenElement?.matches('[data-projector]')")
+    assert player.root.evaluate(edges) == [0, 0, 0, 0]
+    page.evaluate("() => document.exitFullscreen()")  # as Escape does for a reader
+    page.wait_for_function("() => !document.querySelector('[data-projector]')")
+    page.wait_for_timeout(400)
+    assert kernel_says(page, "one.projector") == "False"
 
 
 def test_a_saved_notebook_shows_its_players_on_every_later_day_without_running_a_cell(
@@ -166,6 +227,31 @@ def test_a_saved_page_steps_and_links_from_a_file(page: Any, tmp_path: Path) -> 
     assert one.root.locator(".title").inner_text() == "one </script><b>"
     one.root.locator('.row[data-op="n4"]').click()
     assert two.selected() == {"n4"}
+
+
+def test_a_reader_searches_and_sees_where_a_value_comes_from(page: Any, tmp_path: Path) -> None:
+    page.goto(NestedView().save_html(tmp_path / "page.html").as_uri())
+    player = Player(page)
+    player.root.focus()
+    player.press("/")
+    page.keyboard.type("tanh")
+    player.press("Enter")
+    assert player.root.locator(".found").inner_text() == "1 of 1"
+    assert player.selected() == {"n4"}
+    near = "all => all.map(e => [e.dataset.op, e.dataset.near])"
+    assert dict(player.root.locator(".body > .pane [data-near]").evaluate_all(near)) == {
+        "n3": "source",
+        "n3>n4.0": "source",
+        "n1": "ancestor",
+        "n2": "ancestor",
+        "n1>n3.0": "ancestor",
+        "n2>n3.1": "ancestor",
+    }
+    player.press("Escape", "Escape")
+    player.root.locator('.node[data-op="n4"]').hover()
+    assert player.root.locator(".note").inner_text() == "tanh of −1.0 is −0.7616"
+    player.root.locator('.node[data-op="n3"]').dblclick()
+    assert "not saved with this page" in player.root.locator(".note").inner_text()
 
 
 @pytest.mark.parametrize("width", [120, 260, 420])
