@@ -73,7 +73,11 @@ test("Ids inside a picture are its own, and references follow them", () => {
 
 test("A pane that is no SVG is refused with what was seen", () => {
   assert.throws(() => parsePicture("<p>hello</p>"), /needs an SVG document, got "<p>hello/);
-  assert.throws(() => parsePicture('<svg xmlns="http://www.w3.org/2000/svg"><g></svg>'), /needs an SVG document/);
+});
+
+test("A picture ends where a tag of HTML ends it, and nothing of HTML is in it", () => {
+  const picture = parsePicture('<svg viewBox="0 0 9 9"><g data-op="n1"><title>a<b>c</b></title></g><img src="outside"><g data-op="n2"/></svg>');
+  assert.equal(picture.outerHTML, '<svg viewBox="0 0 9 9"><g data-op="n1"><title>a</title></g></svg>');
 });
 
 test("Arrow keys, page keys, Home and End move the frame, and stay inside", () => {

@@ -1,6 +1,6 @@
 /** Making elements of the page, each in one expression, and marking those that are there. */
 
-const SVG = "http://www.w3.org/2000/svg";
+export const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * @template {Element} E @param {E} node @param {Record<string, string>} attributes @param {(Node | string)[]} children
