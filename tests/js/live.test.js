@@ -94,6 +94,15 @@ test("An inner scene stays while the outer one grows, and closes where its eleme
   assert.equal(el.querySelector(".title").textContent, "growing");
 });
 
+test("A live view is told which picture was painted, and another view nothing", async () => {
+  const [live, other] = [show(grown(5), { sent: 3 }), show(grown(5))];
+  live.model.setTogether({ sent: 4, scene: grown(6) });
+  other.model.set("scene", grown(6));
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+  assert.equal(live.model.get("painted"), 4);
+  assert.equal(other.model.get("painted"), undefined);
+});
+
 // ---- projector
 
 test("The projector is a trait, a button and Escape, and Escape then closes nothing else", () => {

@@ -1,7 +1,7 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
 A widget and a saved page are each given one module without imports. A notebook keeps a copy for each of its widgets, so
-indents and the comments /** like this */, which are for readers and for the type checker, stay here.
+indents and comments, which are for readers and for the type checker, stay here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MODULES = (
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
-_COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
-
+_DOCUMENTATION = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
+_REASON = re.compile(r"^ *// .*\n| // .*$", re.MULTILINE)
 _INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
@@ -30,7 +30,7 @@ def joined(*texts: str) -> str:
     >>> joined("/** One. */\\nexport const one = 1;\\n", 'import { one } from "./a.js";\\nexport default one;\\n')
     'const one = 1;\\nexport default one;\\n'
     """
-    for left_out in (_IMPORT, _EXPORT, _COMMENT, _INDENT):
+    for left_out in (_IMPORT, _EXPORT, _DOCUMENTATION, _REASON, _INDENT):
         texts = tuple(left_out.sub("", text) for text in texts)
     return "\n".join(text.strip() for text in texts) + "\n"
 

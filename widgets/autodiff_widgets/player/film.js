@@ -1,5 +1,7 @@
 /** Frames as a film: forwards by differences, backwards by undoing them. */
 
+import { nameByText } from "./pictures.js";
+
 /** @param {Element} element @param {string} state */
 function setState(element, state) {
   const before = element.getAttribute("data-s");
@@ -20,10 +22,12 @@ function apply(elements, [key, state, texts]) {
   const undo = [];
   for (const element of elements.get(key) ?? []) {
     if (state !== null) undo.push(setState(element, state));
+    if (texts) undo.push(() => nameByText(element)); // undone in turn, so after the texts
     for (const slot of texts ? element.querySelectorAll("[data-slot]") : []) {
       const text = texts?.[slot.getAttribute("data-slot") ?? ""];
       if (text !== undefined && slot.closest("[data-op]") === element) undo.push(setText(slot, text));
     }
+    if (texts) nameByText(element);
   }
   return undo;
 }

@@ -7,7 +7,10 @@ import { follow, paneOf } from "./stage.js";
  * @param {Element} root @param {Record<string, (event: KeyboardEvent) => void>} keys
  */
 export function listenToKeys(root, keys) {
-  root.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab's own keys come first
+  // Else the notebook's own keys come first: JupyterLab looks at every element around the key, Notebook at the target alone.
+  const mine = (/** @type {EventTarget?} */ element) => /** @type {Element} */ (element).setAttribute("data-lm-suppress-shortcuts", "true");
+  mine(root);
+  root.addEventListener("focusin", ({ target }) => mine(target));
   root.addEventListener("keydown", (e) => {
     const event = /** @type {KeyboardEvent} */ (e);
     const natives = [" ", "Enter"].includes(event.key) ? "button, select, summary" : "select, .tables";

@@ -48,3 +48,15 @@ export function reporter(model, signal) {
     },
   };
 }
+
+/** A live view sends its next picture when this one was painted. @param {Model} model */
+export function tellPainted(model) {
+  const sent = model.get("sent");
+  if (!sent) return;
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      model.set("painted", sent);
+      model.save_changes();
+    }),
+  );
+}

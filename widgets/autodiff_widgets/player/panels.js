@@ -54,7 +54,7 @@ export function captionPanel() {
 
 /** The facts of the selected element as a table. @param {(key: string) => void} open */
 export function detailsPanel(open) {
-  const root = html("aside", { class: "details", "aria-live": "polite", "aria-label": "Details" });
+  const root = html("div", { class: "details", role: "group", "aria-live": "polite", "aria-label": "Details" });
   return {
     root,
     /** @param {Stage} stage @param {string | null} key @param {string} nearby */

@@ -72,3 +72,10 @@ export function families(elements) {
     return [key, ...others].flatMap((one) => elements.get(one) ?? []);
   };
 }
+
+/** A button bears the name that is written on it, apart from the tags of steps. @param {Element} element @param {string} [otherwise] */
+export function nameByText(element, otherwise = "") {
+  const written = [...element.querySelectorAll("text:not(.tag *)")].map((text) => text.textContent?.trim());
+  const name = written.filter(Boolean).join(" ") || otherwise;
+  if (name && element.getAttribute("role") === "button") element.setAttribute("aria-label", name);
+}

@@ -3,7 +3,7 @@
 import { html } from "./elements.js";
 import { asker, breadcrumb, zoom } from "./insides.js";
 import { listenToKeys, walkByKeys } from "./keyboard.js";
-import { joinPage, reporter } from "./model.js";
+import { joinPage, reporter, tellPainted } from "./model.js";
 import { captionPanel, detailsPanel, legendItems } from "./panels.js";
 import { projector, sizePictures } from "./projector.js";
 import { questions } from "./questions.js";
@@ -230,6 +230,7 @@ export function buildPlayer(el, model, signal) {
     const followed = !stays && showFrame();
     if (followed && made.reel.at !== was) lookAt(followed.focus, false);
     traits.write("frame", made.reel.at);
+    tellPainted(model);
     if (focused === null || root.contains(document.activeElement)) return;
     const again = stage.elements.get(focused)?.find((element) => element.getAttribute("role") === "button");
     if (again) again.focus({ preventScroll: true });
@@ -308,4 +309,5 @@ export function buildPlayer(el, model, signal) {
   go(model.get("frame"));
   select(model.get("selected"));
   large.set(Boolean(model.get("projector")));
+  tellPainted(model);
 }

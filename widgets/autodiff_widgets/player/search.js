@@ -57,7 +57,7 @@ export function searchField(player) {
     look();
     player.leave();
   });
-  const root = html("div", { class: "search", role: "search" }, field, count);
+  const root = html("div", { class: "search" }, field, count);
   return {
     root,
     focus() {

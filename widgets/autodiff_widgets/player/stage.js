@@ -2,7 +2,7 @@
 
 import { dress, html } from "./elements.js";
 import { film } from "./film.js";
-import { byKey, families, keyOn, parsePicture, stem } from "./pictures.js";
+import { byKey, families, keyOn, nameByText, parsePicture, stem } from "./pictures.js";
 
 /**
  * A picture in its scroll box. Of the stage before, the box stays where it is, and so does a picture that is the same.
@@ -48,11 +48,10 @@ export function makeStage(scene, before) {
 
   /** @param {string | null} key */
   const ownLabel = (key) => (elements.get(key ?? "") ?? []).map((one) => one.querySelector(".label")?.textContent).find(Boolean);
+  /** @param {string | null} key */
+  const nameOf = (key) => ownLabel(key) ?? scene.facts[key ?? ""]?.[0][1] ?? key ?? "";
   /** @param {string} key */
-  const spoken = (key) => {
-    const rows = (scene.facts[key] ?? []).slice(0, 4).map((row) => row.join(" "));
-    return [ownLabel(key), ...rows].filter(Boolean).join(", ") || scene.notes?.[key] || key;
-  };
+  const spoken = (key) => (scene.facts[key] ?? []).slice(0, 4).map((row) => row.join(" ")).join(", ") || scene.notes?.[key] || key;
   /** @type {Stage["shownIn"]} */
   const shownIn = (key) => {
     const all = family(key);
@@ -70,12 +69,12 @@ export function makeStage(scene, before) {
     reel: film(elements, scene.frames),
     last: scene.frames.length - 1,
     shownIn,
-    stops: new Map(boxes.map((box) => [box, makeButtons(box, known, spoken)])),
+    stops: new Map(boxes.map((box) => [box, makeButtons(box, known, nameOf, spoken)])),
     keyOf(target) {
       const element = /** @type {Element | null} */ (target)?.closest?.("[data-op]");
       return element && known(keyOn(element)) ? keyOn(element) : null;
     },
-    nameOf: (key) => ownLabel(key) ?? scene.facts[key ?? ""]?.[0][1] ?? key ?? "",
+    nameOf,
     look(key, smooth, middle) {
       for (const element of shownIn(key)) follow(paneOf(element), element, smooth, middle);
     },
@@ -87,15 +86,17 @@ export const paneOf = (element) => /** @type {HTMLElement} */ (element.closest("
 
 /**
  * Make the elements of a box that something is known of into buttons, with one Tab stop for all.
- * @param {Element} box @param {(key: string) => boolean} known @param {(key: string) => string} label
+ * @param {Element} box @param {(key: string) => boolean} known @param {(key: string) => string} nameOf @param {(key: string) => string} facts
  */
-function makeButtons(box, known, label) {
+function makeButtons(box, known, nameOf, facts) {
   const [buttons, others] = [true, false].map((wanted) => [...byKey([box])].filter(([key]) => known(key) === wanted));
   for (const [key, same] of buttons) {
-    for (const element of same) dress(element, { role: "button", "aria-label": label(key), tabindex: "-1" });
+    for (const element of same) {
+      nameByText(dress(element, { role: "button", "aria-description": facts(key), tabindex: "-1" }), nameOf(key));
+    }
   }
   for (const element of others.flatMap(([, same]) => same)) {
-    for (const name of ["role", "aria-label", "tabindex"]) element.removeAttribute(name); // known to the scene before
+    for (const name of ["role", "aria-label", "aria-description", "tabindex"]) element.removeAttribute(name); // known to the scene before
   }
   const all = buttons.flatMap(([, same]) => same);
   all[0]?.setAttribute("tabindex", "0");

@@ -44,7 +44,7 @@ function stepsTable(frames) {
 
 /** A fold that holds the tables of the scene on stage, with the current step marked. */
 export function twin() {
-  const inside = html("div", { class: "tables" });
+  const inside = html("div", { class: "tables", role: "group", "aria-label": "Tables", tabindex: "0" }); // scrolled by keys
   const root = html("details", { class: "twin" }, html("summary", {}, "As a table"), inside);
   /** @type {Stage | undefined} */
   let stage; // whose tables are wanted
