@@ -28,6 +28,8 @@ from .trees import map_leaves
 
 if TYPE_CHECKING:
     from .anomalies import AnomalyError, anomaly_mode
+    from .cell_traces import CellTrace, trace_cells
+    from .cells import Cell, Cells
     from .checks import gradcheck
     from .compilers import CompileError, NoCompilerError, find_compiler
     from .compiling import Compiled, compile
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnomalyError", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding", "Fusion",
+    "AnomalyError", "Cell", "CellTrace", "Cells", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding", "Fusion",
     "GradcheckReport", "Graph", "GraphFormatError", "Group", "Inference", "JacobianCost", "KernelContext",
     "Neighbours", "NoCompilerError", "Node", "OpError", "OpTest", "OpcheckReport", "Plan", "RegistrationError",
     "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "compile", "cuda_expression", "cuda_source",
@@ -54,11 +56,14 @@ __all__ = [
     "find_faulty_op", "fuse", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
     "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen",
     "map_leaves", "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "plan", "record",
-    "record_until_error", "register_op", "registration_told", "registry", "sweep", "tensor", "value_and_grad", "vjp",
+    "record_until_error", "register_op", "registration_told", "registry", "sweep", "tensor", "trace_cells",
+    "value_and_grad", "vjp",
 ]  # fmt: skip
 
 _LATER = {  # what a training run does not need is loaded when it is asked for: 26 ms instead of 35, after NumPy's import
     "anomalies": ("AnomalyError", "anomaly_mode"),
+    "cell_traces": ("CellTrace", "trace_cells"),
+    "cells": ("Cell", "Cells"),
     "checks": ("gradcheck",),
     "compilers": ("CompileError", "NoCompilerError", "find_compiler"),
     "compiling": ("Compiled", "compile"),

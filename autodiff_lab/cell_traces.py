@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from . import ops
 from .bindings import is_number
 from .cells import Cells, as_a_whole, cells_of
 from .operators import Op
@@ -155,6 +154,8 @@ def _function_followed(
         return f(*{**named, **dict(zip(moving, values, strict=True))}.values(), **options)
 
     result, pull = vjp(of_moving, *moving.values())
+    if not hasattr(result, "shape"):
+        raise TypeError(f"trace_cells: {_name(f)} must give one array, got {type(result).__name__}; choose one of them")
     result = np.asarray(result)
     cells = {name: cells_of(name, value) for name, value in moving.items()}
     way, pull_cells = vjp(of_moving, *cells.values())
@@ -164,5 +165,8 @@ def _function_followed(
     if g is not None:
         gradients = dict(zip(moving, pull(g), strict=True))
         ways |= dict(zip(moving, pull_cells(cells_of("g", g)), strict=True))
-    name = str(getattr(f, "__name__", type(f).__name__))
-    return CellTrace(name, named, options, result, (), g, gradients, ways, {}, None)
+    return CellTrace(_name(f), named, options, result, (), g, gradients, ways, {}, None)
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__name__", type(f).__name__))

@@ -52,6 +52,34 @@ class Cell:
         return self._parents
 
     @property
+    def name(self) -> str:
+        """What the function is called: ``add``, ``exp``, ``select``; ``""`` for a number of an array."""
+        return "" if self.function is None else str(self.function.__name__)
+
+    @property
+    def taken(self) -> tuple[Any, ...]:
+        """The parents that made the number: of a choice, the condition and the side that was taken."""
+        if self.function is not select:
+            return self.parents
+        condition, x, y = self.parents
+        return (condition, x if value_of(condition) else y)
+
+    @property
+    def leaves(self) -> list[Cell]:
+        """The numbers of arrays that this one was computed from, each once."""
+        found: dict[int, Cell] = {}
+        seen: set[int] = set()
+        stack: list[Any] = [self]
+        while stack:
+            one = stack.pop()
+            if type(one) is Cell and id(one) not in seen and not _is_nothing(one):
+                seen.add(id(one))
+                if one.function is None:
+                    found[id(one)] = one
+                stack += reversed(one.taken)
+        return list(found.values())
+
+    @property
     def value(self) -> Any:
         """The number."""
         for cell in _unknown_below(self):
@@ -75,17 +103,12 @@ class Cell:
         return bool(self.value > value_of(other))
 
     def __repr__(self) -> str:
-        return f"<cell {self.array}{list(self.index)}>" if self.function is None else f"<cell {name_of(self.function)}>"
+        return f"<cell {self.name or self.array + str(list(self.index))}>"
 
 
 def value_of(number: Any) -> Any:
     """The number of a cell, or a plain number itself."""
     return number.value if type(number) is Cell else number
-
-
-def name_of(function: Any) -> str:
-    """What a cell's function is called: ``add``, ``exp``, ``select``."""
-    return str(function.__name__)
 
 
 def _unknown_below(cell: Cell) -> list[Cell]:
@@ -110,31 +133,6 @@ def _is_nothing(number: Any) -> bool:
     if type(number) is not Cell:
         return bool(number == 0)
     return number.function is np.multiply and any(type(p) is not Cell and p == 0 for p in number.parents)
-
-
-def leaves_of(cell: Any) -> list[Cell]:
-    """The numbers of arrays that a cell was computed from, each once. Of a choice, the chosen side and what decided."""
-    found: dict[int, Cell] = {}
-    seen: set[int] = set()
-    stack = [cell]
-    while stack:
-        one = stack.pop()
-        if type(one) is not Cell or id(one) in seen:
-            continue
-        seen.add(id(one))
-        if one.function is None:
-            found[id(one)] = one
-        elif not _is_nothing(one):
-            stack += reversed(chosen(one))
-    return list(found.values())
-
-
-def chosen(cell: Cell) -> tuple[Any, ...]:
-    """The parents that made a cell's number: of a choice, the condition and the side that was taken."""
-    if cell.function is not select:
-        return cell.parents
-    condition, x, y = cell.parents
-    return (condition, x if value_of(condition) else y)
 
 
 # -------------------------------------------------------------------------------------- functions that are no ufuncs
