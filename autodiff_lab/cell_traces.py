@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .bindings import is_number
-from .cells import Cells, as_a_whole, cells_of
+from .cells import Cells, as_a_whole, as_cells, cells_of
 from .operators import Op
 from .recording import parameter_names
 from .reverse_mode import fit_cotangents, vjp
@@ -36,10 +36,15 @@ class CellTrace:
     rules: Mapping[str, Callable[..., Any]]  # the gradient rule of each input that has a gradient
     op: Op | None  # None for a function that is made of several ops
 
+    def way(self, name: str, index: tuple[int, ...]) -> Any:
+        """How one number of the result or of a gradient was computed: a cell, or a number that depends on nothing."""
+        return self.ways[name].view(np.ndarray)[index]
+
 
 def trace_cells(
-    op: Any, operands: Sequence[Any], attributes: Mapping[str, Any] | None = None, cotangent: Any = None
-) -> CellTrace:
+    op: Any, operands: Sequence[Any], attributes: Mapping[str, Any] | None = None, cotangent: Any = None,
+    follow: bool = True,
+) -> CellTrace:  # fmt: skip
     """One call of an op with its gradients, followed number by number: kernel and rules run on arrays of cells.
 
     Args:
@@ -47,19 +52,20 @@ def trace_cells(
         operands: arrays, Tensors or numbers.
         attributes: as in the call; those with a default may be left out.
         cotangent: shaped like the result; ones by default.
+        follow: False for the numbers alone, without their ways.
 
     Raises:
         OpError: the op does not take the operands.
 
     >>> import autodiff_lab as ad
     >>> trace = trace_cells(ad.ops.mul, [np.array([2.0, 3.0]), np.array([5.0, 7.0])])
-    >>> trace.ways["out"][1].parents, trace.ways["x"][1].parents
+    >>> trace.way("out", (1,)).parents, trace.way("x", (1,)).parents
     ((<cell x[1]>, <cell y[1]>), (<cell g[1]>, <cell y[1]>))
     """
     found = getattr(op, "op", op)
     given = [_on_the_host(operand) for operand in operands]
-    follow = _op_followed if isinstance(found, Op) else _function_followed
-    return follow(found, given, dict(attributes or {}), cotangent)
+    trace = _op_trace if isinstance(found, Op) else _function_trace
+    return trace(found, given, dict(attributes or {}), cotangent, follow)
 
 
 def _on_the_host(operand: Any) -> Any:
@@ -71,20 +77,23 @@ def _on_the_host(operand: Any) -> Any:
     return operand if type(operand) in (int, float, bool) else np.asarray(operand)
 
 
-def _op_followed(op: Op, operands: Sequence[Any], attributes: Mapping[str, Any], cotangent: Any) -> CellTrace:
+def _op_trace(
+    op: Op, operands: Sequence[Any], attributes: Mapping[str, Any], cotangent: Any, follow: bool
+) -> CellTrace:
     every = {name: value for name, value in op.attributes.items() if not op.is_required(name)} | dict(attributes)
     names = op.operand_names(len(operands))
     result = np.asarray(op.apply(operands, every))
     named = dict(zip(names, operands, strict=True))
-    cells = {name: _cells(op, name, value) for name, value in named.items()}
-    ways = {"out": op.apply(list(cells.values()), every)} if _any_cells(cells) else {"out": cells_of("out", result)}
     flowing = _flowing(op, named, result)
     g = _cotangent(cotangent, result) if flowing else None
-    gradients: dict[str, Any] = {}
-    for place in flowing:
-        name = names[place]
-        gradients[name] = _pulled(op, place, {"g": g, **named, "out": result}, every)
-        ways[name] = _way_back(op, place, {"g": cells_of("g", g), **cells, "out": cells_of("out", result)}, every)
+    known = {"g": g, **named, "out": result}
+    gradients = {names[place]: _pulled(op, place, known, every) for place in flowing}
+    ways: dict[str, Cells] = {}
+    if follow:
+        cells = {name: _cells(op, name, value) for name, value in named.items()}
+        ways["out"] = op.apply(list(cells.values()), every) if _any_cells(cells) else as_cells(result, result.dtype)
+        known = {"g": None if g is None else cells_of("g", g), **cells, "out": cells_of("out", result)}
+        ways |= {names[place]: _way_back(op, place, known, every) for place in flowing}
     rules = {names[place]: op.vjp_rule(names[place]) for place in flowing}
     saved = tuple(name for name in op.names_saved(len(operands)) if name in named or name == "out") if flowing else ()
     return CellTrace(op.name, named, attributes, result, saved, g, gradients, ways, rules, op)
@@ -142,8 +151,8 @@ def _way_back(op: Op, place: int, named: Mapping[str, Any], attributes: Mapping[
     return as_a_whole(rule, pull, list(named.values()))
 
 
-def _function_followed(
-    f: Callable[..., Any], operands: Sequence[Any], options: Mapping[str, Any], cotangent: Any
+def _function_trace(
+    f: Callable[..., Any], operands: Sequence[Any], options: Mapping[str, Any], cotangent: Any, follow: bool
 ) -> CellTrace:
     """A function made of ops: its ops run on cells one after the other, forward and backward."""
     names = parameter_names(f, len(operands))
@@ -157,14 +166,12 @@ def _function_followed(
     if not hasattr(result, "shape"):
         raise TypeError(f"trace_cells: {_name(f)} must give one array, got {type(result).__name__}; choose one of them")
     result = np.asarray(result)
-    cells = {name: cells_of(name, value) for name, value in moving.items()}
-    way, pull_cells = vjp(of_moving, *cells.values())
-    ways = {"out": way}
-    gradients: dict[str, Any] = {}
     g = _cotangent(cotangent, result) if result.dtype.kind == "f" else None
-    if g is not None:
-        gradients = dict(zip(moving, pull(g), strict=True))
-        ways |= dict(zip(moving, pull_cells(cells_of("g", g)), strict=True))
+    gradients = {} if g is None else dict(zip(moving, pull(g), strict=True))
+    ways: dict[str, Cells] = {}
+    if follow:
+        way, pull_cells = vjp(of_moving, *(cells_of(name, value) for name, value in moving.items()))
+        ways = {"out": way} | ({} if g is None else dict(zip(moving, pull_cells(cells_of("g", g)), strict=True)))
     return CellTrace(_name(f), named, options, result, (), g, gradients, ways, {}, None)
 
 

@@ -8,6 +8,7 @@ from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
 from .memory_view import MemoryView
 from .op_card import OpCard
+from .op_view import OpView
 from .plan_view import PlanView
 from .ready_queue_view import ReadyQueueView
 from .registration_view import RegistrationView
@@ -20,6 +21,6 @@ from .view import View
 
 __all__ = [
     "DispatchView", "Explanation", "ForwardModeView", "FusionView", "GradientFlowView", "GraphView", "MemoryView", "OpCard",
-    "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView", "ShapeInferenceView", "TimelineView",
+    "OpView", "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView", "ShapeInferenceView", "TimelineView",
     "TopologicalOrderView", "TrainingView", "View", "explain",
 ]  # fmt: skip

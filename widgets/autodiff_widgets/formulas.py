@@ -46,12 +46,10 @@ def formula(label: str, cell: Any, value: Any) -> str:
     """``out[0] = x[0]·w[0] = 2·3 = 6``: how a number came to be.
 
     >>> trace = ad.trace_cells(ad.ops.matmul, [np.array([[0.5, 1.0]]), np.array([[2.0], [0.25]])])
-    >>> formula("out[0, 0]", trace.ways["out"][0, 0], trace.result[0, 0])
+    >>> formula("out[0, 0]", trace.way("out", (0, 0)), trace.result[0, 0])
     'out[0, 0] = x[0, 0]·y[0, 0] + x[0, 1]·y[1, 0] = 0.5·2 + 1·0.25 = 1.25'
     """
     shown = _number(value).text
-    if isinstance(cell, np.ndarray):
-        cell = cell.view(np.ndarray)[()]
     if not isinstance(cell, ad.Cell):
         return f"{label} = {shown}: the same whatever the inputs are"
     parts = _Parts(cell)
