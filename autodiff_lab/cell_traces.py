@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,7 @@ class CellTrace:
     ways: Mapping[str, Cells]
     rules: Mapping[str, Callable[..., Any]]  # the gradient rule of each input that has a gradient
     op: Op | None  # None for a function that is made of several ops
+    doc: str
 
     def way(self, name: str, index: tuple[int, ...]) -> Any:
         """How one number of the result or of a gradient was computed: a cell, or a number that depends on nothing."""
@@ -96,7 +98,7 @@ def _op_trace(
         ways |= {names[place]: _way_back(op, place, known, every) for place in flowing}
     rules = {names[place]: op.vjp_rule(names[place]) for place in flowing}
     saved = tuple(name for name in op.names_saved(len(operands)) if name in named or name == "out") if flowing else ()
-    return CellTrace(op.name, named, attributes, result, saved, g, gradients, ways, rules, op)
+    return CellTrace(op.name, named, attributes, result, saved, g, gradients, ways, rules, op, op.doc)
 
 
 def _cells(op: Op, name: str, value: Any) -> Any:
@@ -172,7 +174,7 @@ def _function_trace(
     if follow:
         way, pull_cells = vjp(of_moving, *(cells_of(name, value) for name, value in moving.items()))
         ways = {"out": way} | ({} if g is None else dict(zip(moving, pull_cells(cells_of("g", g)), strict=True)))
-    return CellTrace(_name(f), named, options, result, (), g, gradients, ways, {}, None)
+    return CellTrace(_name(f), named, options, result, (), g, gradients, ways, {}, None, inspect.getdoc(f) or "")
 
 
 def _name(f: Callable[..., Any]) -> str:

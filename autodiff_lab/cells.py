@@ -298,7 +298,9 @@ def _products(row: Any, column: Any) -> Callable[[], tuple[Cell, ...]]:
     return lambda: tuple(Cell(np.multiply, pair) for pair in zip(row, column, strict=True))
 
 
-def _reduced(ufunc: np.ufunc, x: Cells, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+def _reduced(
+    ufunc: np.ufunc, x: Cells, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any
+) -> Any:
     if any(value is not True for name, value in options.items() if name == "where") or "initial" in options:
         raise TypeError(f"np.{ufunc.__name__}.reduce with {', '.join(options)} is not followed number by number")
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)

@@ -13,13 +13,12 @@ import numpy as np
 from . import shapes
 from .formulas import cell_name
 from .routes import Box
-from .shapes import Text
 from .values import number_text
 
 WHOLE, WINDOW = 10, 8  # an axis of at most so many numbers is drawn whole; of a longer one the first few
 CELLS = 128  # drawn of one array, at most, as far as more than one slice of it is concerned
 SLICES = 4
-WIDTH, HEIGHT = 74.0, 25.0  # px of a cell
+WIDTH, HEIGHT = 70.0, 25.0  # px of a cell
 SIDE, TOP, HEAD, PAD = 28.0, 17.0, 40.0, 10.0  # px: row labels, column labels, the array's name, the frame around
 
 Index = tuple[int, ...]
@@ -125,14 +124,18 @@ class CellArray:
         for row in range(self._rows):
             for column in range(self._columns):
                 index = (*before, *(row, column)[2 - min(self.values.ndim, 2) :])
-                parts.append(self._cell(index, Box(0, left + WIDTH * column, top + HEIGHT * row, WIDTH, HEIGHT), largest))
+                parts.append(
+                    self._cell(index, Box(0, left + WIDTH * column, top + HEIGHT * row, WIDTH, HEIGHT), largest)
+                )
         return "".join(parts)
 
     def _cell(self, index: Index, box: Box, largest: float) -> str:
         value = self.values[index]
         drawn = shapes.rectangle(box, 2) + _tint(value, box, largest)
         drawn += shapes.heading(cell_text(value), box.right - 5, box.middle + 4.5, "value", "end")
-        return shapes.group(self.cell_key(index), "cell", f"{cell_name(self.name, index)} = {number_text(value)}", drawn)
+        return shapes.group(
+            self.cell_key(index), "cell", f"{cell_name(self.name, index)} = {number_text(value)}", drawn
+        )
 
 
 def cell_text(value: Any) -> str:

@@ -83,9 +83,12 @@ def explain(
     simulated = schedule.simulate(tasks, workers, policy)
     _, whole = schedule.run(joint, values, workers, policy, costs=costs)
     real = _from_the_first_task(whole)
+    graph, order = GraphView(joint), TopologicalOrderView(flow.graph)
+    for view in (graph, order):
+        view.learn(flow)
     views: dict[str, View | None] = {
-        "The graph": GraphView(joint),
-        "The order": TopologicalOrderView(flow.graph),
+        "The graph": graph,
+        "The order": order,
         "Forward and backward": flow,
         "Tasks": ReadyQueueView(tasks, workers, policy) if len(tasks) <= MOST_TASKS else None,
         **_timeline_views(simulated, real),

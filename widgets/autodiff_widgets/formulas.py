@@ -28,7 +28,14 @@ _INFIX = {
 }  # fmt: skip
 _OPPOSITE = {"greater": "less_equal", "less": "greater_equal", "equal": "not_equal"}
 _OPPOSITE |= {other: one for one, other in _OPPOSITE.items()}
-_CALLED = {"maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any", "sqrt": "√", "absolute": "abs"}
+_CALLED = {
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+    "sqrt": "√",
+    "absolute": "abs",
+}
 _UNSEEN = ("astype", "positive", "conjugate")
 
 

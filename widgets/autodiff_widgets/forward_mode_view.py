@@ -18,6 +18,7 @@ from . import shapes
 from .captions import Names, caption, pass_caption
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
+from .insides import OpensOps, of_run
 from .routes import Box
 from .scene import Change, Pane, Scene
 from .seeds import Pass, Seed, heard_by, passes_of
@@ -26,10 +27,9 @@ from .steps import Steps
 from .subjects import described, floating_inputs, name_of, with_writable_names
 from .tangents_shown import LEGEND, TangentsShown, longest_lines, matched
 from .values import box_text, value_text
-from .view import View
 
 
-class ForwardModeView(View):
+class ForwardModeView(OpensOps):
     """Forward mode, one pass for each number of the seeded inputs: each pass gives one column of the Jacobian.
 
     A click on an input seeds that input, while the kernel runs.
@@ -75,7 +75,8 @@ class ForwardModeView(View):
         self._seed = seed
         told = ad.graph_told(self.passes[0].heard, tuple(self._inputs), name_of(self._function))
         self.graph = with_writable_names(told)
-        return forward_scene(self.graph, self.passes, tuple(self._inputs), note)
+        self._insides = of_run(self.graph, self.passes[0].heard, self._inputs)
+        return self._insides.opened(forward_scene(self.graph, self.passes, tuple(self._inputs), note))
 
     def _heard(self) -> tuple[Event, ...]:
         return tuple(event for one in self.passes for event in one.heard)

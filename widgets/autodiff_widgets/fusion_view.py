@@ -14,6 +14,7 @@ from .captions import Names, caption
 from .drawing import draw, key_of, node_label, node_name
 from .facts import Rows, graph_facts
 from .fusion_gains import gains, gains_caption
+from .insides import OpensOps, of_recorded
 from .layout import Layout
 from .pass_captions import shape_words
 from .regions import Region, region_css, region_key
@@ -23,7 +24,6 @@ from .steps import Steps
 from .subjects import described, with_writable_names
 from .tables import Entry, table
 from .values import bytes_text
-from .view import View
 
 if TYPE_CHECKING:
     from autodiff_lab.fusion import Fusion, Group
@@ -39,7 +39,7 @@ UNKNOWN = (
 Pair = tuple[int, int]  # producer and consumer
 
 
-class FusionView(View):
+class FusionView(OpensOps):
     """Which neighbours become one kernel, pair by pair, and why the others stay two.
 
     A coloured region is a group that is one kernel; ``written`` marks the values of a kernel that still go to memory. Select an
@@ -48,6 +48,7 @@ class FusionView(View):
     Args:
         subject: a graph, or what ``ad.fuse(graph)`` or ``ad.plan(graph)`` gives.
         heard: events of planning, from ``ad.listen``: they say which kind of loop each group is, and why.
+        inputs: what the graph is run on when an op is opened, to show its arrays: one value for each input.
 
     Raises:
         TypeError: ``subject`` is something else.
@@ -57,12 +58,15 @@ class FusionView(View):
     2 kernels become 1. One by one they read and write 40 B of memory, in groups 24 B.
     """
 
-    def __init__(self, subject: Any, heard: Iterable[Event] = (), **traits: Any) -> None:
+    def __init__(
+        self, subject: Any, heard: Iterable[Event] = (), inputs: Sequence[Any] | None = None, **traits: Any
+    ) -> None:
         told: list[Event] = []
         self.fusion = _fusion_of(subject, told)
         self.graph = self.fusion.graph
         loops = [event for event in heard if isinstance(event, events.LoopChosen)]
-        super().__init__(fusion_scene(self.fusion, told, loops), [*told, *loops], **traits)
+        self._insides = of_recorded(self.graph, inputs, "FusionView", subject)
+        super().__init__(self._insides.opened(fusion_scene(self.fusion, told, loops)), [*told, *loops], **traits)
 
 
 def fusion_scene(fusion: Fusion, told: Sequence[Event], loops: Sequence[events.LoopChosen] = ()) -> Scene:

@@ -13,6 +13,7 @@ from .captions import listed
 from .drawing import node_text
 from .facts import graph_facts
 from .gradient_frames import GradientFrames, of_reverse_mode
+from .insides import OpensOps, of_run
 from .saved_bytes import ByteBars, moments_of_forward, moments_of_reverse
 from .scene import Scene
 from .seeds import direction, heard_by
@@ -26,7 +27,6 @@ from .subjects import (
     with_writable_names,
 )  # fmt: skip
 from .tangents_shown import matched
-from .view import View
 
 LEGEND = (
     ("waiting", "gradient not complete"), ("ready", "gradient complete"), ("active", "its rules run"),
@@ -38,7 +38,7 @@ BOTH_WAYS = tuple((name, f"{text}, or sends its tangent" if name == "target" els
 Tangents = bool | Mapping[str, Any]
 
 
-class GradientFlowView(View):
+class GradientFlowView(OpensOps):
     """Why each gradient has its value: the reverse sweep of a result, one contribution a step.
 
     Args:
@@ -88,7 +88,8 @@ class GradientFlowView(View):
         title = f"Gradients of {self.graph.name if isinstance(subject, ad.Tensor) else name_of(subject)}"
         faults = () if faulty is None else _faults_in(self.graph, faulty)
         scene = gradient_scene(GradientFrames(self.graph, heard, told, ids, bars, faults), title)
-        super().__init__(scene, [*heard, *told], **traits)
+        self._insides = of_run(self.graph, heard, names)
+        super().__init__(self._insides.opened(scene), [*heard, *told], **traits)
 
 
 def gradient_scene(frames: GradientFrames, title: str) -> Scene:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
 import traitlets
@@ -13,15 +13,15 @@ from .captions import Names, counted, node_caption
 from .collapsing import scopes_of
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
+from .insides import OpensOps, of_recorded
 from .layout import Engine
 from .scene import Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
 from .subjects import graph_from
-from .view import View
 
 
-class GraphView(View):
+class GraphView(OpensOps):
     """The graph of a function or of a Tensor; a click on a scope's name collapses it to one box, a click on the box opens it.
 
     Args:
@@ -29,6 +29,7 @@ class GraphView(View):
         collapse: scopes that are drawn as one box.
         layout: ``"ladder"``, or ``"graphviz"`` for a general graph (without bands for scopes). What is not text is the
             layout of the widget itself, as of every widget.
+        inputs: what the graph is run on when an op is opened, to show its arrays: one value for each input.
 
     Raises:
         TypeError, ValueError: ``subject`` has no graph, ``collapse`` names a scope that it does not have, or ``layout`` is
@@ -44,13 +45,21 @@ class GraphView(View):
       4. All 3 nodes are there.
     """
 
-    def __init__(self, subject: Any, collapse: Collection[str] = (), layout: Any = "ladder", **traits: Any) -> None:
+    def __init__(
+        self,
+        subject: Any,
+        collapse: Collection[str] = (),
+        layout: Any = "ladder",
+        inputs: Sequence[Any] | None = None,
+        **traits: Any,
+    ) -> None:
         self.graph = graph_from(subject, "GraphView")
+        self._insides = of_recorded(self.graph, inputs, "GraphView", subject)
         self._collapse = frozenset(_known_scopes(self.graph, collapse))
         self._engine = cast(Engine, layout if isinstance(layout, str) else "ladder")
         if not isinstance(layout, str):
             traits["layout"] = layout
-        super().__init__(graph_scene(self.graph, self._collapse, self._engine), **traits)
+        super().__init__(self._insides.opened(graph_scene(self.graph, self._collapse, self._engine)), **traits)
 
     @property
     def collapsed(self) -> tuple[str, ...]:
@@ -60,7 +69,7 @@ class GraphView(View):
     @collapsed.setter
     def collapsed(self, scopes: Collection[str]) -> None:
         self._collapse = frozenset(_known_scopes(self.graph, scopes))
-        self.scene = graph_scene(self.graph, self._collapse, self._engine)
+        self.scene = self._insides.opened(graph_scene(self.graph, self._collapse, self._engine))
 
     @traitlets.observe("selected")
     def _toggle_scope(self, change: dict[str, Any]) -> None:

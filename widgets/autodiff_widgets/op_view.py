@@ -11,8 +11,7 @@ import numpy as np
 
 import autodiff_lab as ad
 
-from .op_frames import OpFrames
-from .scene import Scene
+from .op_frames import op_scene
 from .subjects import described, plain_op
 from .view import View
 
@@ -43,7 +42,9 @@ class OpView(View):
 
     def __init__(self, subject: Any, *inputs: Any, cotangent: Any = None, **attributes: Any) -> None:
         callee, known = _callee(subject)
-        traits = {name: attributes.pop(name) for name in set(attributes) - set(known) if name in self.class_trait_names()}
+        traits = {
+            name: attributes.pop(name) for name in set(attributes) - set(known) if name in self.class_trait_names()
+        }
         if not inputs:
             raise TypeError(f"OpView: pass the inputs of {_name(callee)} too: OpView({_name(callee)!r}, …)")
         self.trace = traced(callee, _operands(callee, inputs), attributes, cotangent)
@@ -55,18 +56,6 @@ def traced(callee: Any, operands: Sequence[Any], attributes: Any = None, cotange
     size = sum(int(np.size(operand)) for operand in operands if not isinstance(operand, ad.Tensor))
     size += sum(operand.size for operand in operands if isinstance(operand, ad.Tensor))
     return ad.trace_cells(callee, operands, attributes, cotangent, follow=size <= MOST_FOLLOWED)
-
-
-def op_scene(trace: ad.CellTrace, key: str, names: Sequence[str] = (), keys: Sequence[str] = (), note: str = "") -> Scene:
-    """The scene of one op call.
-
-    Args:
-        trace: the call.
-        key: the op's key.
-        names, keys: of the operands, where they are nodes of a graph.
-        note: what a reader must know about the numbers.
-    """
-    return OpFrames(trace, key, names, keys, note).scene()
 
 
 def _callee(subject: Any) -> tuple[Any, Sequence[str]]:
@@ -92,7 +81,9 @@ def _operands(callee: Any, inputs: Sequence[Any]) -> list[Any]:
         inputs = inputs[0]
     for one in inputs:
         if not isinstance(one, (int, float, list, tuple)) and not hasattr(one, "shape"):
-            raise TypeError(f"OpView: an input of {_name(callee)} is {described(one)}; inputs are arrays, Tensors or numbers")
+            raise TypeError(
+                f"OpView: an input of {_name(callee)} is {described(one)}; inputs are arrays, Tensors or numbers"
+            )
     return list(inputs)
 
 

@@ -13,13 +13,13 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, caption
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
+from .insides import OpensOps, numbers_in, of_recorded
 from .pass_captions import refused_caption, shape_words, shapes_caption
 from .scene import Change, Pane, Question, Scene, State
 from .shapes import Text, shortened, writable
 from .steps import Steps
 from .subjects import graph_from, with_writable_names
 from .tables import Entry, table
-from .view import View
 
 if TYPE_CHECKING:
     from autodiff_lab.shapes import Inference, PartialShape
@@ -33,7 +33,7 @@ UNKNOWN = (("waiting", "a size is unknown"), ("wrong", "its rule lost a size"))
 REFUSED = (("wrong", "no shape fits"),)
 
 
-class ShapeInferenceView(View):
+class ShapeInferenceView(OpensOps):
     """How each shape follows from the shapes before it: the operands' shapes go into a rule, and it answers.
 
     A size that is not known yet has a name, as ``batch``, or is ``?``. Where a rule loses a size, all that follows is seen to
@@ -64,7 +64,8 @@ float64.
             self.inference = ad.infer_shapes(self.graph, given, told.append)
         except ad.OpError as error:
             failure = error
-        super().__init__(shapes_scene(self.graph, told, self.inference, failure), told, **traits)
+        self._insides = of_recorded(self.graph, numbers_in(arguments, self.graph), "ShapeInferenceView", subject)
+        super().__init__(self._insides.opened(shapes_scene(self.graph, told, self.inference, failure)), told, **traits)
 
 
 def shapes_scene(graph: Graph, told: Sequence[Event], inference: Inference | None, failure: Exception | None) -> Scene:

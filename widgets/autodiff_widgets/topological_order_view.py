@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from autodiff_lab import events
@@ -12,11 +13,11 @@ from autodiff_lab.graph import Graph, Node, depth_first_order, kahn_order
 from .captions import Names, caption
 from .drawing import Drawing, draw, node_label, node_lines, node_text
 from .facts import graph_facts
+from .insides import OpensOps, of_recorded
 from .scene import Change, Question, Scene, State
 from .shapes import Text
 from .steps import Listing, Row, Steps, question
 from .subjects import graph_from
-from .view import View
 
 Algorithm = Literal["depth_first", "kahn"]
 
@@ -26,12 +27,13 @@ LONGEST_ORDER = 40  # rows of the order that are drawn
 ALGORITHMS = {"depth_first": depth_first_order, "kahn": kahn_order}
 
 
-class TopologicalOrderView(View):
+class TopologicalOrderView(OpensOps):
     """An order of a graph's nodes in which each comes after its inputs, as an algorithm finds it.
 
     Args:
         subject: a Graph, or a Tensor that was computed from Tensors with ``requires_grad=True``.
         algorithm: ``"depth_first"``, from the outputs, with a stack; or ``"kahn"``, by counting inputs, with a queue.
+        inputs: what the graph is run on when an op is opened, to show its arrays: one value for each input.
 
     Raises:
         TypeError, ValueError: ``subject`` has no graph, or there is no such algorithm.
@@ -42,13 +44,16 @@ class TopologicalOrderView(View):
     `mul` (node 1) needs `x` too, but it has been entered before: it is not entered twice.
     """
 
-    def __init__(self, subject: Any, algorithm: Algorithm = "depth_first", **traits: Any) -> None:
+    def __init__(
+        self, subject: Any, algorithm: Algorithm = "depth_first", inputs: Sequence[Any] | None = None, **traits: Any
+    ) -> None:
         if algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm: expected one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
         self.graph = graph_from(subject, "TopologicalOrderView")
         heard: list[Event] = []
         ALGORITHMS[algorithm](self.graph, heard.append)
-        super().__init__(order_scene(self.graph, heard, algorithm), heard, **traits)
+        self._insides = of_recorded(self.graph, inputs, "TopologicalOrderView", subject)
+        super().__init__(self._insides.opened(order_scene(self.graph, heard, algorithm)), heard, **traits)
 
 
 def order_scene(graph: Graph, heard: list[Event], algorithm: Algorithm) -> Scene:
