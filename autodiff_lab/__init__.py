@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnomalyError", "Cell", "CellTrace", "Cells", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding", "Fusion",
-    "GradcheckReport", "Graph", "GraphFormatError", "Group", "Inference", "JacobianCost", "KernelContext",
+    "AnomalyError", "Cell", "CellTrace", "Cells", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding",
+    "Fusion", "GradcheckReport", "Graph", "GraphFormatError", "Group", "Inference", "JacobianCost", "KernelContext",
     "Neighbours", "NoCompilerError", "Node", "OpError", "OpTest", "OpcheckReport", "Plan", "RegistrationError",
     "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "compile", "cuda_expression", "cuda_source",
     "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",

@@ -28,7 +28,7 @@ class CellTrace:
 
     name: str
     operands: Mapping[str, Any]  # arrays, and Python numbers
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, Any]  # with the defaults of those that were not given
     result: Any
     saved: tuple[str, ...]  # what the gradient rules read: names of operands, and "out"
     cotangent: Any  # None where no gradient flows
@@ -98,7 +98,7 @@ def _op_trace(
         ways |= {names[place]: _way_back(op, place, known, every) for place in flowing}
     rules = {names[place]: op.vjp_rule(names[place]) for place in flowing}
     saved = tuple(name for name in op.names_saved(len(operands)) if name in named or name == "out") if flowing else ()
-    return CellTrace(op.name, named, attributes, result, saved, g, gradients, ways, rules, op, op.doc)
+    return CellTrace(op.name, named, every, result, saved, g, gradients, ways, rules, op, op.doc)
 
 
 def _cells(op: Op, name: str, value: Any) -> Any:

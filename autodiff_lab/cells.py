@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Index = tuple[int, ...]
 LARGEST_PROBED = 256  # numbers of an op that is followed by changing one after the other
+NEIGHBOURS = 12  # of these numbers that each is moved next to
 
 
 class Cell:
@@ -481,9 +482,7 @@ def _probed_parents(
 def _changed(function: Callable[..., Any], values: Sequence[Any], result: Any, place: int, where: Index) -> Any:
     """Which numbers of the result change when one number of an operand does."""
     differs = np.zeros(result.shape, bool)
-    old = values[place][where]
-    others = {"b": (not old,), "f": (old + 0.37, old - 1.7, old * 8 + 11, -old * 8 - 11)}
-    for other in others.get(old.dtype.kind, (old + 1, max(old, 1) - 1, old + 11)):
+    for other in _others(values[place], where):
         moved = [np.array(one) if at == place else one for at, one in enumerate(values)]
         moved[place][where] = other
         try:
@@ -494,3 +493,15 @@ def _changed(function: Callable[..., Any], values: Sequence[Any], result: Any, p
         if new.shape == result.shape:
             differs |= ~((new == result) | ((new != new) & (result != result)))
     return differs
+
+
+def _others(array: Any, where: Index) -> list[Any]:
+    """Numbers to try in place of one: beside it, far out, and next to other numbers of the array, which may change an order."""
+    old = array[where]
+    if old.dtype.kind == "b":
+        return [not old]
+    if old.dtype.kind != "f":
+        return [old + 1, max(old, 1) - 1, old + 11]
+    far = 8 * float(np.max(np.abs(array[np.isfinite(array)]), initial=1.0)) + 11
+    beside = [number + step for number in np.unique(array)[:NEIGHBOURS] for step in (-1e-3, 0.0, 1e-3)]
+    return [old + 0.37, old - 1.7, far, -far, *beside]

@@ -98,6 +98,13 @@ VIEWS: dict[str, Callable[[], View]] = {
 }
 
 VIEWS["gradient flow with a fault"] = faulty_view
+VIEWS |= {
+    "op matmul": lambda: aw.OpView("matmul", np.array([[0.5, -1.0]]), np.array([[2.0, 0.0], [-0.25, 1.0]])),
+    "op max, with equal numbers": lambda: aw.OpView("max", np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), axis=1),
+    "op of a large array": lambda: aw.OpView("softmax", np.linspace(-1.0, 1.0, 1200).reshape(3, 20, 20)),
+    "op without a gradient": lambda: aw.OpView("argmax", np.array([1.0, 2.0])),
+    "op made of several": lambda: aw.OpView("conv2d", np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), padding=1),
+}
 VIEWS |= {f"timeline of {name}": partial(drawn_from, aw.TimelineView, name) for name in TIMELINES}
 VIEWS |= {f"memory of {name}": partial(drawn_from, aw.MemoryView, name) for name in TIMELINES}
 VIEWS |= {f"ready queue of {name}": partial(queue_of, name) for name in TIMELINES}

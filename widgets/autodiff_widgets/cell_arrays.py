@@ -15,10 +15,11 @@ from .formulas import cell_name
 from .routes import Box
 from .values import number_text
 
-WHOLE, WINDOW = 10, 8  # an axis of at most so many numbers is drawn whole; of a longer one the first few
+WHOLE, WINDOW = 10, 6  # an axis of at most so many numbers is drawn whole; of a longer one the first few
 CELLS = 128  # drawn of one array, at most, as far as more than one slice of it is concerned
 SLICES = 4
-WIDTH, HEIGHT = 70.0, 25.0  # px of a cell
+NARROW = 3  # columns of slices that stand side by side
+WIDTH, HEIGHT = 58.0, 25.0  # px of a cell
 SIDE, TOP, HEAD, PAD = 28.0, 17.0, 40.0, 10.0  # px: row labels, column labels, the array's name, the frame around
 
 Index = tuple[int, ...]
@@ -52,7 +53,7 @@ class CellArray:
         """Shape and dtype, and which part is drawn where that is not all.
 
         >>> CellArray("x", "x", "x", "x", np.zeros((64, 3))).size_text
-        '(64, 3) float64, rows 0 to 7 of 64'
+        '(64, 3) float64, rows 0 to 5 of 64'
         """
         shape = self.values.shape
         count, slices = math.prod(shape[:-2]), len(list(_slices(shape)))
@@ -67,12 +68,21 @@ class CellArray:
     def width(self) -> float:
         """The px that the picture of it needs."""
         widest = max(shapes.text_width(self.label, shapes.LABEL), shapes.text_width(self.size_text, shapes.DETAIL))
-        return max(SIDE + WIDTH * (self._columns + self._is_cut(-1) * 0.5), widest) + 2 * PAD
+        return max(self._across * self._slice_width, widest) + 2 * PAD
 
     @property
     def height(self) -> float:
         """The px from its top to its bottom."""
-        return HEAD + len(list(_slices(self.values.shape))) * self._slice_height + PAD
+        return HEAD + math.ceil(len(list(_slices(self.values.shape))) / self._across) * self._slice_height + PAD
+
+    @property
+    def _across(self) -> int:
+        """How many slices stand side by side."""
+        return 2 if self._columns <= NARROW and len(list(_slices(self.values.shape))) > 1 else 1
+
+    @property
+    def _slice_width(self) -> float:
+        return SIDE + WIDTH * (self._columns + self._is_cut(-1) * 0.5)
 
     @property
     def _columns(self) -> int:
@@ -98,11 +108,11 @@ class CellArray:
             shapes.heading(self.label, x + PAD, y + 19),
             shapes.heading(self.size_text, x + PAD, y + 35, "detail"),
         ]
-        top = y + HEAD
         largest = _largest(self.values)
-        for before in _slices(self.values.shape):
-            parts.append(self._slice(before, x + PAD, top, largest))
-            top += self._slice_height
+        for place, before in enumerate(_slices(self.values.shape)):
+            down, aside = divmod(place, self._across)
+            corner = x + PAD + aside * self._slice_width, y + HEAD + down * self._slice_height
+            parts.append(self._slice(before, *corner, largest))
         css = "array later" if self.is_known_later else "array"
         return shapes.group(self.key, css, f"{self.label}: {self.size_text}", "".join(parts))
 
@@ -142,9 +152,9 @@ def cell_text(value: Any) -> str:
     """A number in the room of a cell.
 
     >>> [cell_text(value) for value in (np.float64(-0.404603), np.float64(6.2e-17), np.int64(12), np.bool_(True))]
-    ['−0.4046', '6.2e−17', '12', 'true']
+    ['−0.405', '6.2e−17', '12', 'true']
     """
-    text = number_text(value, 4) if len(number_text(value, 4)) <= 7 else number_text(value, 2)
+    text = number_text(value, 3) if len(number_text(value, 3)) <= 6 else number_text(value, 2)
     return {"True": "true", "False": "false"}.get(text, text.replace("-", "−"))
 
 

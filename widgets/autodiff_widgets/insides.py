@@ -130,7 +130,7 @@ def of_recorded(graph: Graph, inputs: Sequence[Any] | None, view: str, subject: 
         advice = "give its inputs names in the calling code, or pass the function and its arguments to GradientFlowView"
     else:
         names = ", ".join(graph.nodes[i].name for i in graph.inputs)
-        advice = f"a graph is recorded without numbers: pass them too, {view}(graph, inputs=({names},))"
+        advice = f"a graph is recorded without numbers: pass them too, {view}(graph, inputs=[{names}])"
     return Insides(graph, dict(zip(graph.inputs, inputs or (), strict=False)), advice=advice)
 
 

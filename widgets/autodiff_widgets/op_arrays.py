@@ -77,7 +77,7 @@ class OpArrays:
                 leaves = cell.leaves if isinstance(cell, ad.Cell) else []
                 found = [self[leaf.array].cell_key(leaf.index) for leaf in leaves if leaf.index in drawn[leaf.array]]
                 sources |= {array.cell_key(index): tuple(found)} if found else {}
-                notes[array.cell_key(index)] = formula(cell_name(array.name, index), cell, array.values[index])
+                notes[array.cell_key(index)] = formula(cell, array.values[index]).said(cell_name(array.name, index))
         return sources, notes
 
     def example(self, name: str, notes: Mapping[str, str], longest: int) -> str:

@@ -50,14 +50,17 @@ def op_scene(
 
 
 def _call(trace: ad.CellTrace) -> str:
-    """``sum(x, axis=0)``."""
-    given = [f"{name}={value!r:.40}" for name, value in trace.attributes.items() if value is not None]
+    """``sum(x, axis=0)``: with the attributes that are not the default."""
+    defaults = {} if trace.op is None else trace.op.attributes
+    given = [
+        f"{name}={value!r:.40}" for name, value in trace.attributes.items() if repr(value) != repr(defaults.get(name))
+    ]
     return f"{trace.name}({', '.join([*trace.operands, *given])})"
 
 
 def _doc(trace: ad.CellTrace) -> str:
     """What the op is for: the first paragraph of what is written about it."""
-    return " ".join(trace.doc.split("\n\n")[0].split())
+    return " ".join(trace.doc.split("\n\n")[0].replace("``", "").split())
 
 
 class _Film:
