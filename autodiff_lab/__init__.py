@@ -28,8 +28,9 @@ from .trees import map_leaves
 
 if TYPE_CHECKING:
     from .anomalies import AnomalyError, anomaly_mode
+    from .cell_arrays import Cells
     from .cell_traces import CellTrace, trace_cells
-    from .cells import Cell, Cells
+    from .cells import Cell
     from .checks import gradcheck
     from .compilers import CompileError, NoCompilerError, find_compiler
     from .compiling import Compiled, compile
@@ -63,7 +64,8 @@ __all__ = [
 _LATER = {  # what a training run does not need is loaded when it is asked for: 26 ms instead of 35, after NumPy's import
     "anomalies": ("AnomalyError", "anomaly_mode"),
     "cell_traces": ("CellTrace", "trace_cells"),
-    "cells": ("Cell", "Cells"),
+    "cell_arrays": ("Cells",),
+    "cells": ("Cell",),
     "checks": ("gradcheck",),
     "compilers": ("CompileError", "NoCompilerError", "find_compiler"),
     "compiling": ("Compiled", "compile"),

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .bindings import is_number
-from .cells import Cells, as_a_whole, as_cells, cells_of
+from .cell_arrays import Cells, as_cells, cells_of
+from .cell_kernels import as_a_whole
 from .operators import Op
 from .recording import parameter_names
 from .reverse_mode import fit_cotangents, vjp

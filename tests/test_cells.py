@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import autodiff_widgets as aw
@@ -51,10 +52,20 @@ def test_the_ways_of_all_numbers_lead_to_the_numbers_of_kernel_and_rules(op: Any
 def test_a_number_comes_from_those_that_change_it(op: Any) -> None:
     for trace in list(traces(op, BRUTE))[:4]:
         names = list(trace.operands)
-        compare(trace, "out", trace.operands, lambda values: op.apply(list(values.values()), trace.attributes))
+        compare(trace, "out", trace.operands, partial(applied, trace))
         for way in trace.gradients:
             named = {"g": trace.cotangent, **trace.operands, "out": trace.result}
-            compare(trace, way, named, lambda values, way=way: _pulled(op, names.index(way), values, trace.attributes))
+            compare(trace, way, named, partial(pulled, trace, names.index(way)))
+
+
+def applied(trace: ad.CellTrace, values: dict[str, Any]) -> Any:
+    assert trace.op is not None
+    return trace.op.apply(list(values.values()), trace.attributes)
+
+
+def pulled(trace: ad.CellTrace, place: int, values: dict[str, Any]) -> Any:
+    assert trace.op is not None
+    return _pulled(trace.op, place, values, trace.attributes)
 
 
 def compare(trace: ad.CellTrace, way: str, arrays: dict[str, Any], compute: Callable[[dict[str, Any]], Any]) -> None:

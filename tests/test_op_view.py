@@ -26,7 +26,8 @@ from tests.test_cells import OPS, numbers_of, traces
 MEANINGS: dict[str, Any] = {
     **{name: getattr(np, name) for name in dir(np) if isinstance(getattr(np, name), np.ufunc)},
     "max": lambda *x: np.max(x), "min": lambda *x: np.min(x), "all": lambda *x: np.all(x), "any": lambda *x: np.any(x),
-    "abs": abs, "round": np.rint, "erf": math.erf, "erfc": math.erfc, "clip": np.clip, "to_device": lambda x: x, "inf": np.inf, "nan": np.nan,
+    "abs": abs, "round": np.rint, "erf": math.erf, "erfc": math.erfc, "clip": np.clip,
+    "to_device": lambda x: x, "inf": np.inf, "nan": np.nan,
 }  # fmt: skip
 SIGNS = {"·": "*", "−": "-", "²": "**2", "^": "**", "≥": ">=", "≤": "<=", "≠": "!=", "√": "sqrt", " = ": " == "}
 WHOLE = re.compile(r"\)\[[\d, ]*\]$")  # one number of an op as a whole
