@@ -94,6 +94,19 @@ def test_a_choice_says_what_decided() -> None:
     assert "x̄[0] = g[0]·[out[0] > 0] = 1·[0 > 0] = 0" in view.scene.notes.values()
 
 
+def test_numbers_that_are_drawn_at_random_are_not_explained_by_others() -> None:
+    with ad.registry.restored():
+
+        @ad.op(elementwise=True)
+        def shaken(xp: Any, x: Any) -> Any:
+            return x + np.random.default_rng().normal()
+
+        view = aw.OpView(shaken, np.array([1.0]))
+    assert list(view.scene.notes.values()) == [
+        "out[0]: the op gave another number when it ran again, so it cannot be followed"
+    ]
+
+
 # ------------------------------------------------------------------------------------------------------- the picture
 
 

@@ -73,11 +73,14 @@ class OpArrays:
         for way in self.trace.ways:
             array = self["out" if way == "out" else GRADIENT + way]
             for index in array.drawn:
-                cell = self.trace.way(way, index)
+                cell, key, name = self.trace.way(way, index), array.cell_key(index), cell_name(array.name, index)
+                if not _is_same(cell, array.values[index]):
+                    notes[key] = f"{name}: the op gave another number when it ran again, so it cannot be followed"
+                    continue
                 leaves = cell.leaves if isinstance(cell, ad.Cell) else []
                 found = [self[leaf.array].cell_key(leaf.index) for leaf in leaves if leaf.index in drawn[leaf.array]]
-                sources |= {array.cell_key(index): tuple(found)} if found else {}
-                notes[array.cell_key(index)] = formula(cell, array.values[index]).said(cell_name(array.name, index))
+                sources |= {key: tuple(found)} if found else {}
+                notes[key] = formula(cell, array.values[index]).said(name)
         return sources, notes
 
     def example(self, name: str, notes: Mapping[str, str], longest: int) -> str:
@@ -85,6 +88,13 @@ class OpArrays:
         keys = [self[name].cell_key(index) for index in self[name].drawn]
         texts = [notes[key] for key in keys if key in notes and self_explaining(notes[key])]
         return next((f"For example `{text}`." for text in texts[:1] if len(text) <= longest), "")
+
+
+def _is_same(cell: Any, number: Any) -> bool:
+    """Whether a way leads to the number that the run gave: not so for an op that draws at random."""
+    value = cell.value if isinstance(cell, ad.Cell) else cell
+    tolerance = 1e-2 if getattr(number, "dtype", None) == np.float16 else 1e-4
+    return bool(np.isclose(float(value), float(number), rtol=tolerance, atol=1e-6, equal_nan=True))
 
 
 def self_explaining(note: str) -> bool:
