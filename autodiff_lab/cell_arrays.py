@@ -94,10 +94,9 @@ def cells_of(name: str, values: Any) -> Cells:
     <cell x[1]>
     """
     array = np.asarray(values)
-    made = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
-        made[index] = Cell.of_array(name, index, array[index])
-    return as_cells(made, array.dtype)
+    made = np.empty(array.size, object)
+    made[:] = [Cell.of_array(name, index, value) for index, value in np.ndenumerate(array)]
+    return as_cells(made.reshape(array.shape), array.dtype)
 
 
 def objects_of(array: Any) -> np.ndarray[Any, Any]:

@@ -10,7 +10,7 @@ import pytest
 from tests.test_every_view import VIEWS
 
 SHOWN = [
-    name for name in VIEWS if name.endswith((" of mlp", " of joint diamond", " fault", " a pipeline"))
+    name for name in VIEWS if name.endswith((" of mlp", " of joint diamond", " fault", " a pipeline", "op matmul"))
 ]  # scopes, and all phases
 
 # The texts whose colour is too near to what is behind them: the last box drawn before the text around its middle, else

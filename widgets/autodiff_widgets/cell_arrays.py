@@ -19,7 +19,7 @@ WHOLE, WINDOW = 10, 6  # an axis of at most so many numbers is drawn whole; of a
 CELLS = 128  # drawn of one array, at most, as far as more than one slice of it is concerned
 SLICES = 4
 NARROW = 3  # columns of slices that stand side by side
-WIDTH, HEIGHT = 58.0, 25.0  # px of a cell
+WIDTH, HEIGHT = 64.0, 25.0  # px of a cell
 SIDE, TOP, HEAD, PAD = 28.0, 17.0, 40.0, 10.0  # px: row labels, column labels, the array's name, the frame around
 
 Index = tuple[int, ...]
@@ -35,6 +35,7 @@ class CellArray:
     label: str
     values: np.ndarray[Any, Any]
     is_known_later: bool = False  # its numbers come into sight with a step
+    note: str = ""  # what else stands below its label
 
     def cell_key(self, index: Sequence[int]) -> str:
         """The key of a cell's element."""
@@ -62,7 +63,7 @@ class CellArray:
             if len(shape) >= -axis and _shown(shape[axis]) < shape[axis]:
                 cut.append(f"{word} 0 to {WINDOW - 1} of {shape[axis]}")
         what = f"{shape} {self.values.dtype}" if shape else f"one number, {self.values.dtype}"
-        return ", ".join([what, *cut])
+        return ", ".join([what, *cut, *([self.note] if self.note else [])])
 
     @property
     def width(self) -> float:

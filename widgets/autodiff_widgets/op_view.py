@@ -15,7 +15,7 @@ from .op_frames import op_scene
 from .subjects import described, plain_op
 from .view import View
 
-MOST_FOLLOWED = 300_000  # numbers in the operands; of more the arrays are shown, but no number is followed
+MOST_FOLLOWED = 200_000  # numbers in the operands; of more the arrays are shown, but no number is followed
 
 _numbers = count(1)
 
