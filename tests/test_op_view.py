@@ -160,7 +160,7 @@ def test_the_steps_are_inputs_result_what_is_kept_cotangent_and_gradients() -> N
 
 def test_a_window_of_a_large_array_is_told_in_words() -> None:
     array = CellArray("k", "k", "x", "x", np.zeros((5, 6, 40, 7)))
-    assert array.size_text == "(5, 6, 40, 7) float64, 3 of 30 slices, rows 0 to 5 of 40"
+    assert array.size_text == "(5, 6, 40, 7) float64: 3 of 30 slices, rows 0–5"
     assert max(array.drawn) == (0, 2, 5, 6)
 
 

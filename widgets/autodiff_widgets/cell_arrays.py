@@ -35,7 +35,6 @@ class CellArray:
     label: str
     values: np.ndarray[Any, Any]
     is_known_later: bool = False  # its numbers come into sight with a step
-    note: str = ""  # what else stands below its label
 
     def cell_key(self, index: Sequence[int]) -> str:
         """The key of a cell's element."""
@@ -54,16 +53,14 @@ class CellArray:
         """Shape and dtype, and which part is drawn where that is not all.
 
         >>> CellArray("x", "x", "x", "x", np.zeros((64, 3))).size_text
-        '(64, 3) float64, rows 0 to 5 of 64'
+        '(64, 3) float64: rows 0–5'
         """
         shape = self.values.shape
+        what = f"{shape} {self.values.dtype}" if shape else f"one number, {self.values.dtype}"
         count, slices = math.prod(shape[:-2]), len(list(_slices(shape)))
         cut = [f"{slices} of {count} slices"] if slices < count else []
-        for axis, word in ((-2, "rows"), (-1, "columns")):
-            if len(shape) >= -axis and _shown(shape[axis]) < shape[axis]:
-                cut.append(f"{word} 0 to {WINDOW - 1} of {shape[axis]}")
-        what = f"{shape} {self.values.dtype}" if shape else f"one number, {self.values.dtype}"
-        return ", ".join([what, *cut, *([self.note] if self.note else [])])
+        cut += [f"{word} 0–{WINDOW - 1}" for axis, word in ((-2, "rows"), (-1, "columns")) if self._is_cut(axis)]
+        return f"{what}: {', '.join(cut)}" if cut else what
 
     @property
     def width(self) -> float:

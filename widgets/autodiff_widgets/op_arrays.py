@@ -39,8 +39,8 @@ class OpArrays:
             self._add(GRADIENT + name, f"{key}:{GRADIENT}{name}", short, label, value, True)
 
     def _add(self, name: str, key: str, short: str, label: str, value: Any, is_known_later: bool = False) -> None:
-        note = "kept for backward" if name in self.trace.saved else ""
-        self.all[name] = CellArray(key, f"{self.key}:{name}", short, label, np.asarray(value), is_known_later, note)
+        kept = " · kept" if name in self.trace.saved else ""
+        self.all[name] = CellArray(key, f"{self.key}:{name}", short, label + kept, np.asarray(value), is_known_later)
 
     def __getitem__(self, name: str) -> CellArray:
         return self.all[name]

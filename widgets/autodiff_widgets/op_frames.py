@@ -192,6 +192,7 @@ def _array_facts(name: str, array: CellArray, trace: ad.CellTrace) -> Rows:
         ("shown", array.size_text),
         ("size", bytes_text(array.values.nbytes)),
         ("value", value_text(array.values)),
+        ("kept for backward", "yes" if name in trace.saved else ""),
         ("made by the rule", rule.__name__ if rule is not None else ""),
         ("which says", returned(rule) if rule is not None else ""),
     ]
