@@ -15,10 +15,11 @@ class Cell:
     ``is_reduction``: the function takes two numbers, and is applied along the parents.
     """
 
-    __slots__ = ("_parents", "_value", "array", "function", "index", "is_reduction")
+    __slots__ = ("_is_listed", "_parents", "_value", "array", "function", "index", "is_reduction")
 
     def __init__(self, function: Any, parents: Any = (), is_reduction: bool = False, value: Any = None) -> None:
         self.function, self._parents, self.is_reduction, self._value = function, parents, is_reduction, value
+        self._is_listed = False
         self.array: str = ""
         self.index: Index = ()
 
@@ -32,10 +33,11 @@ class Cell:
     @property
     def parents(self) -> tuple[Any, ...]:
         """What the function was given. Sums leave out what is 0 by construction: products with the zeros of a padding."""
-        if type(self._parents) is not tuple:
-            self._parents = self._parents()
-        if self.is_reduction and self.function is np.add and any(map(_is_nothing, self._parents)):
-            self._parents = tuple(one for one in self._parents if not _is_nothing(one))
+        if not self._is_listed:
+            found = self._parents() if callable(self._parents) else self._parents
+            is_sum = self.is_reduction and self.function is np.add
+            self._parents = tuple(one for one in found if not _is_nothing(one)) if is_sum else found
+            self._is_listed = True
         return self._parents
 
     @property

@@ -141,6 +141,18 @@ def test_every_key_is_drawn_once_and_every_source_and_note_is_of_a_drawn_number(
         assert {key, *sources} <= set(keys)
 
 
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_every_op_opens_on_its_samples(op: Any) -> None:
+    for operands, attributes in op.sample_calls()[:3]:
+        view = aw.OpView(op, *([operands] if op.is_variadic else operands), **attributes)
+        text, keys = view.text(), set(drawn(view))
+        assert (
+            set(view.scene.facts) <= keys and {one for all_of in view.scene.sources.values() for one in all_of} <= keys
+        )
+        assert all(note in text for note in view.scene.notes.values())
+        assert len(view.frames) >= 4
+
+
 def test_a_picture_is_small_however_large_the_arrays_are(view: View) -> None:
     assert len(json.dumps(view.scene.as_json())) < 400_000
 
