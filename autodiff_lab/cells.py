@@ -38,7 +38,8 @@ class Cell:
             is_sum = self.is_reduction and self.function is np.add
             self._parents = tuple(one for one in found if not _is_nothing(one)) if is_sum else found
             self._is_listed = True
-        return self._parents
+        listed: tuple[Any, ...] = self._parents
+        return listed
 
     @property
     def name(self) -> str:
