@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from autodiff_widgets.captions import SENTENCES, Names, adjoint_caption, caption, counted, listed
+from autodiff_widgets.captions import NOT_SHOWN, SENTENCES, Names, caption, counted, gradients, listed
 from autodiff_widgets.values import bytes_text, value_text
 
 from autodiff_lab import events
@@ -36,8 +36,8 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
 @pytest.mark.parametrize(
     ("event", "sentence"),
     [
-        (events.NodeEntered(3, None), "Start at the output `3`: push it on the stack."),
-        (events.NodeEntered(1, 3), "`3` needs `1` first: push it on the stack."),
+        (events.NodeEntered(3, None), "The search starts at the output `3`: it goes on the stack."),
+        (events.NodeEntered(1, 3), "`3` needs `1` first: `1` goes on the stack."),
         (events.DependenciesCounted(1, 0), "`1` waits for no input."),
         (events.DependenciesCounted(1, 1), "`1` waits for 1 input."),
         (events.DependencyDone(1, 3, 2), "`1` is done, so `3` still waits for 2 inputs."),
@@ -49,20 +49,20 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
         ),
         (
             pushed(2.0, 5.0, 10.0, 10.0),
-            "`3` gets 2 × 5 = 10 from `1` (rule mul_jvp_x): this is its whole tangent.",
+            "`3` gets 2 × 5 = 10 from `1` (rule `mul_jvp_x`): this is its whole tangent.",
         ),
         (
             pushed(2.0, 5.0, 10.0, 13.0, count=2),
-            "`3` gets 2 × 5 = 10 from `1` (rule mul_jvp_x): part 2 of 2; the sum is now 13.",
+            "`3` gets 2 × 5 = 10 from `1` (rule `mul_jvp_x`): part 2 of 2; the sum is now 13.",
         ),
         (
             pushed(np.ones(100), np.ones(100), np.ones(100), np.ones(100)),
-            "`3` gets tangent × the local derivative = (100,) mean 1, norm 10 from `1` (rule mul_jvp_x): "
+            "`3` gets tangent × the local derivative = (100,) mean 1, norm 10 from `1` (rule `mul_jvp_x`): "
             "this is its whole tangent.",
         ),
         (
             pushed(2.0, None, 4.0, 4.0, direction=1),
-            "`3` gets 4, made from the tangent 2 of `1`, (rule mul_jvp_x): direction 2, this is its whole tangent.",
+            "`3` gets 4 from `1`, made from its tangent 2 (rule `mul_jvp_x`): direction 2, this is its whole tangent.",
         ),
         (events.TangentSeeded(1, 0, 3.0, (1.0,)), "The input `1` moves: it starts with the tangent 1."),
         (events.TangentSeeded(1, 0, 3.0, (np.zeros(2),)), "The input `1` stands still: its tangent is 0."),
@@ -77,57 +77,60 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
         ),
         (
             contribution(3.0, 2.0, 6.0, 9.0),
-            "`3` sends 3 × 2 = 6 to `2` (rule mul_vjp_x): contribution 2 of 2; the sum is now 9.",
+            "`3` sends 3 × 2 = 6 to `2` (rule `mul_vjp_x`): contribution 2 of 2; the sum is now 9.",
         ),
-        (contribution(3.0, 2.0, 6.0, 6.0, 1, 1), "`3` sends 3 × 2 = 6 to `1` (rule mul_vjp_x): its only contribution."),
+        (
+            contribution(3.0, 2.0, 6.0, 6.0, 1, 1),
+            "`3` sends 3 × 2 = 6 to `1` (rule `mul_vjp_x`): nothing else comes there.",
+        ),
         (
             contribution(np.ones(2), np.array([1.0, 2.0]), np.array(3.0), np.array(3.0), 1, 1),
-            "`3` sends [1, 1] × [1, 2], summed to shape (), = 3 to `1` (rule mul_vjp_x): its only contribution.",
+            "`3` sends [1, 1] × [1, 2], summed to shape (), = 3 to `1` (rule `mul_vjp_x`): nothing else comes there.",
         ),
         (
             contribution(1.0, None, np.ones(2), np.ones(2), 1, 1),
-            "`3` sends [1, 1], made from 1, to `1` (rule mul_vjp_x): its only contribution.",
+            "`3` makes [1, 1] from its gradient 1 and sends it to `1` (rule `mul_vjp_x`): nothing else comes there.",
         ),
         (
             contribution(np.ones(100), np.ones(100), np.ones(100), np.ones(100), 1, 1),
-            "`3` sends its gradient × the local derivative = (100,) mean 1, norm 10 to `1` (rule mul_vjp_x): "
-            "its only contribution.",
+            "`3` sends its gradient × the local derivative = (100,) mean 1, norm 10 to `1` (rule `mul_vjp_x`): "
+            "nothing else comes there.",
         ),
         (
             events.SchemaRegistered("mul", ("x: T", "y: T"), ("z: T",), ("alpha: float = 1.0",), None),
-            "The schema of mul: 2 inputs (x: T, y: T), the output z: T and the attributes alpha: float = 1.0.",
+            "The schema of `mul`: 2 inputs (`x: T` and `y: T`), the output `z: T` and the attribute `alpha: float = 1.0`.",
         ),
         (
             events.OpReplaced("mul", None, None),
-            "mul was defined before: the name means the new op from now on, and graphs from before keep the old one.",
+            "`mul` was defined before. From now on the name means the new op; graphs from before keep the old one.",
         ),
         (
             events.RuleRegistered("mul", "vjp rule", "x", "mul_vjp_x", ("g", "y"), ("alpha",), False, None),
-            "The vjp rule for x of mul, mul_vjp_x, is registered: it reads g, y and the attribute alpha.",
+            "The vjp rule for `x` of `mul`, `mul_vjp_x`, is registered: it reads `g`, `y` and the attribute `alpha`.",
         ),
         (
             events.RuleRegistered("mul", "dtype rule", "", "result_dtype", ("x", "y"), (), True, None),
-            "The dtype rule of mul, result_dtype, comes by itself: it reads x and y.",
+            "The dtype rule of `mul`, `result_dtype`, comes by itself: it reads `x` and `y`.",
         ),
         (
             events.KernelRegistered("mul", "mul_c", "cpu", "float32", None),
-            "The kernel mul_c of mul is registered for cpu and float32.",
+            "The kernel `mul_c` of `mul` is registered for cpu and float32.",
         ),
         (
             events.BindingGenerated("mul", "mul(x, y)", ("x", "y"), "def mul(x, y): …"),
-            "The function mul(x, y) is written: a call saves x and y for backward.",
+            "The function `mul(x, y)` is written: a call saves `x` and `y` for backward.",
         ),
         (
             events.KernelConsidered("mul", "cpu", "float32", None, False),
-            "Dispatch of mul looks for a kernel for cpu and float32: there is none.",
+            "Dispatch of `mul` looks for a kernel for cpu and float32: there is none.",
         ),
         (
             events.KernelConsidered("mul", "any", "any", "mul", True),
-            "Dispatch of mul looks for a kernel for every array library and every dtype and takes mul.",
+            "Dispatch of `mul` looks for a kernel for every array library and every dtype and takes `mul`.",
         ),
         (
             events.KernelCreated("mul", "create", "cpu", ("float32", "number"), {"alpha": 2.0}, True),
-            "The kernel creator create of mul has made the kernel before, and it is used again, for cpu, float32 and number, "
+            "The kernel creator `create` of `mul` has made the kernel before, and it is used again, for cpu, float32 and number, "
             "alpha=2.0.",
         ),
         (
@@ -153,8 +156,8 @@ def test_numbers_are_written_in_full_and_large_arrays_in_short(value: Any, text:
 
 
 def test_ends_that_differ_are_called_a_wrong_rule() -> None:
-    assert "the same number" in adjoint_caption(1.0, 1.0 + 1e-6)
-    assert "a gradient rule is wrong" in adjoint_caption(1.0, 1.01)
+    assert "the same number" in gradients.adjoint_caption(1.0, 1.0 + 1e-6)
+    assert "a gradient rule is wrong" in gradients.adjoint_caption(1.0, 1.01)
 
 
 def test_words_and_bytes_read_as_english() -> None:

@@ -419,7 +419,7 @@ def test_each_step_of_a_function_names_the_line_that_it_belongs_to() -> None:
 
 def test_a_cotangent_starts_the_sweep_of_a_result_that_is_not_one_number() -> None:
     view = aw.GradientFlowView(lambda x: x * x, np.array([1.0, 2.0]), cotangent=np.array([1.0, 10.0]))
-    assert view.frames[-1].caption == "Done. The gradients are: `x` [2, 40]."
+    assert view.frames[-1].caption == "Done. The gradient is: `x` [2, 40]."
 
 
 def test_a_scope_that_is_left_and_entered_again_collapses_to_a_box_for_each_time() -> None:

@@ -93,7 +93,7 @@ def test_a_forward_mode_inside_the_function_is_shown_by_the_ops_that_it_made() -
         return ad.jvp(lambda y: y * y * x, (x,), (1.0,))[1]
 
     view = aw.GradientFlowView(f, 3.0, memory=True)
-    assert view.frames[-1].caption == "Done. The gradients are: `x` 12."
+    assert view.frames[-1].caption == "Done. The gradient is: `x` 12."
     calls = [frame.caption for frame in view.frames if frame.caption.startswith("Forward:")]
     shown = {node.label for node in view.graph if node.op is not None}
     assert shown == {"mul", "add"} and len(calls) >= len([n for n in view.graph if n.op is not None])
@@ -132,7 +132,7 @@ def test_the_node_at_fault_bears_a_mark_from_the_first_frame_and_the_caption_say
     blamed = [i for i, frame in enumerate(view.frames) if "✗" in frame.caption]
     sends, last = blamed
     assert (
-        "doubled_wrongly_vjp): its only contribution. ✗ Wrong rule: doubled_wrongly_vjp is wrong"
+        "doubled_wrongly_vjp`): nothing else comes there. ✗ Wrong rule: doubled_wrongly_vjp is wrong"
         in view.frames[sends].caption
     )
     assert "a sign is lost." in view.frames[sends].caption

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from autodiff_widgets.fusion_gains import moved
 from autodiff_widgets.fusion_view import MOST_PAIRS
-from autodiff_widgets.pass_captions import shape_words
+from autodiff_widgets.captions.passes import shape_words
 from autodiff_widgets.regions import region_key
 from autodiff_widgets.view import View
 
@@ -117,7 +117,7 @@ def test_a_rule_that_loses_a_size_is_marked_and_all_that_follows_is_unknown() ->
     assert [node.label for node in graph if states[f"n{node.serial}"] == "wrong"] == ["doubled"]
     assert [node.label for node in graph if states[f"n{node.serial}"] == "waiting"] == ["tanh", "add"]
     assert any("doubled_shape" in frame.caption and "loses a dimension" in frame.caption for frame in view.frames)
-    assert "doubled_shape of doubled" in view.frames[-1].caption
+    assert "`doubled_shape` of `doubled`" in view.frames[-1].caption
 
 
 def test_a_shape_that_fits_nowhere_ends_the_picture_at_its_node_with_the_reason() -> None:

@@ -12,7 +12,8 @@ import pytest
 from autodiff_widgets.captions import Names, caption
 from autodiff_widgets.races import Race
 from autodiff_widgets.scene import Question
-from autodiff_widgets.schedule_captions import CAUSES, choice_caption, figures_caption
+from autodiff_widgets.captions.scheduling import choice_caption
+from autodiff_widgets.captions.timelines import CAUSES, figures_caption
 from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
 from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
 from autodiff_widgets.values import bytes_text, time_text
@@ -95,7 +96,7 @@ def test_idle_time_is_drawn_with_its_cause_in_words() -> None:
     for idle in timeline.idle:
         lane = timeline.machine.lane_name(idle.lane)
         begins = next(f.caption for f in view.frames[1:] if f.caption.startswith(f"At {time_text(idle.start)} "))
-        assert f"{lane} idles until {time_text(idle.end)}: {CAUSES[idle.cause][1]}." in begins
+        assert f"`{lane}` idles until {time_text(idle.end)}: {CAUSES[idle.cause][1]}." in begins
 
 
 def test_every_cause_of_idle_time_has_words() -> None:
@@ -401,7 +402,7 @@ def areas(view: View) -> list[str]:
 @pytest.mark.parametrize(
     ("event", "sentence"),
     [
-        (events.TasksCollected(3, "fifo"), "Step 1: 3 tasks collected. The policy is `fifo`."),
+        (events.TasksCollected(3, "fifo"), "Step 1: 3 tasks are collected. The policy is `fifo`."),
         (events.TaskDependenciesCounted(1, 0), "Step 2: `t1` waits for no task."),
         (events.TaskDependenciesCounted(1, 2), "Step 2: `t1` waits for 2 tasks."),
         (
@@ -447,10 +448,10 @@ def test_a_sentence_has_the_step_and_the_facts_of_its_event(event: events.Event,
 @pytest.mark.parametrize(
     ("ready", "sentence"),
     [
-        ({1: 5.0}, "It was the only one there, with the priority 5."),
+        ({1: 5.0}, "It is the only one there, with the priority 5."),
         ({1: 5.0, 0: 2.0}, "Its priority 5 is the highest of 2."),
-        ({1: 5.0, 2: 5.0}, "Its priority 5 is the highest of 2, and it came first."),
-        ({1: 5.0, 0: 7.0}, "Its priority is 5; `t0` had to wait, for what it needs is not free."),
+        ({1: 5.0, 2: 5.0}, "Its priority 5 is the highest of 2, and it comes first."),
+        ({1: 5.0, 0: 7.0}, "Its priority is 5; `t0` has to wait: what it needs is not free."),
     ],
 )
 def test_the_choice_of_a_task_is_explained_by_its_priority(ready: dict[int, float], sentence: str) -> None:

@@ -117,7 +117,7 @@ def test_what_is_not_finite_breaks_the_curve_and_is_named_once() -> None:
     assert len(strokes(view, "run2")) == 1 + 3  # to step 2, and the marks at the top
     texts = [[text.text for text in column.iter(f"{SVG}text")] for column in columns(view).values()]
     assert texts == [[], [], ["inf"], [], ["nan"], []]
-    assert "faulty, step 5: loss nan, gradient norm 1." in view.text()
+    assert "`faulty`, step 5: loss nan, gradient norm 1." in view.text()
 
 
 def test_a_run_that_stops_with_an_error_says_so(compared: training.Comparison) -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_stops_with_an_error_says_so(compared: training.Comparison) -
     assert view.scene.texts_at(1)["run.1", "loss"] == "stopped"
     assert "layer2.bias has shape (64, 10)" in view.frames[1].caption
     assert view.frames[-1].caption.startswith(
-        "Done. broadcast_not_summed stops with an error. `healthy`: loss from 2.3"
+        "Done. `broadcast_not_summed` stops with an error. `healthy`: loss from 2.3"
     )
     alone = aw.TrainingView([TrainingStopped("faulty", 1, "ValueError: no")])
     assert alone.frames[-1].caption == "Done. `faulty` took no step."
@@ -137,7 +137,7 @@ def test_the_text_twin_has_every_number_of_every_step(compared: training.Compari
     for one in (compared.healthy, compared.faulty):
         for step in one.steps:
             assert (
-                f"{one.name}, step {step.step}: loss {step.loss:.4g}, gradient norm {step.gradient_norm:.4g}." in text
+                f"`{one.name}`, step {step.step}: loss {step.loss:.4g}, gradient norm {step.gradient_norm:.4g}." in text
             )
 
 

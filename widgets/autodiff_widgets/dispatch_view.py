@@ -11,7 +11,7 @@ import autodiff_lab as ad
 from autodiff_lab import events
 from autodiff_lab.events import Event
 
-from .captions import Names, caption
+from .captions import Names, caption, registration
 from .facts import Rows
 from .registrations import Part, key_words, part_of
 from .scene import Change, Scene
@@ -46,7 +46,7 @@ class DispatchView(View):
         TypeError, ValueError: there is no such op, or it takes another number of operands; says what to pass.
 
     >>> print(DispatchView("exp", dtypes="float32").frames[-1].caption)
-    Done: exp on cpu with float32 runs the kernel exp.
+    Done: exp on cpu with float32 runs the kernel `exp`.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ def dispatch_scene(heard: Sequence[Event], kernels: Mapping[Key, Part]) -> Scene
     assert isinstance(first, events.KernelConsidered)
     dtype = None if first.dtype == "any" else np.dtype(first.dtype)
     order = [(kind, "any" if one is None else str(one)) for kind, one in ad.fallback_order(first.device, dtype)]
-    what = f"{first.op} on {first.device} with {'numbers alone' if dtype is None else first.dtype}"
+    what = registration.call_words(first.op, first.device, first.dtype)
     search = _Search(what, order, kernels)
     for event in heard:
         search.show(event)
@@ -115,10 +115,7 @@ class _Search:
         rows = [f"place {place}" for place in range(len(order))]
         untouched = [Change(row, "idle") for row in rows]
         untouched += [Change(part.key, "idle", {"why": NOT_REACHED}) for part in kernels.values()]
-        self.steps = Steps(
-            f"{what}: dispatch looks for a kernel from the most special key to the most general one, and takes the first.",
-            untouched,
-        )
+        self.steps = Steps(registration.dispatch_opening(what), untouched)
 
     def panes(self) -> tuple[Any, ...]:
         """The keys in the order in which they are looked at, and the kernels that the op has."""
@@ -159,11 +156,8 @@ class _Search:
         """Add the frame that says why each other kernel was not taken."""
         others = [key for key in self.kernels if key != self.taken]
         changes = [Change(self.kernels[key].key, "freed", {"why": self.why_not(key)}) for key in others]
-        if self.taken is None:
-            said = f"No key is left: {self.what} has no kernel, so the call raises an error that lists those there are."
-        else:
-            said = f"Done: {self.what} runs the kernel {self.kernels[self.taken].function}."
-        self.steps.add(said, changes)
+        kernel = None if self.taken is None else self.kernels[self.taken].function
+        self.steps.add(registration.dispatch_closing(self.what, kernel), changes)
 
     def why_not(self, key: Key) -> str:
         """Why a kernel that was not taken was not."""

@@ -10,7 +10,8 @@ import numpy as np
 from autodiff_lab.graph import Graph, Node
 
 from . import shapes
-from .captions import counted
+from .captions import counted, graphs
+from .captions.sentences import and_note
 from .collapsing import collapsed, first_nodes
 from .layout import Engine, Layout, place
 from .scene import Change, Pane, State
@@ -127,7 +128,7 @@ def draw(
     small, stands_for = collapsed(graph, collapse)
     note = ""
     if len(small) > LARGEST:
-        note = f"Showing the first {SHOWN} of {len(small)} nodes. The text twin, text(), has every node and every step."
+        note = graphs.first_nodes_note(SHOWN, len(small))
         small = first_nodes(small, SHOWN)
     texts = [node_lines(node) if "collapsed" in node.attributes else lines(node) for node in small]
     height = shapes.lines_height(max(map(len, texts), default=1))
@@ -137,7 +138,7 @@ def draw(
         height,
         engine,
     )
-    note = " ".join(filter(None, [note, layout.notice]))
+    note = and_note(note, layout.notice)
     keys = [_box_key(node) if "collapsed" in node.attributes else key(node) for node in small]
     pane = Pane(_svg(small, layout, keys, texts, badge, note, behind(layout)), label)
     elements = {old: keys[new] for old, new in stands_for.items() if new < len(small)}

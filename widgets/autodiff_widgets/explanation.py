@@ -16,11 +16,11 @@ from autodiff_lab import schedule
 from autodiff_lab.graph import Graph, Node
 from autodiff_lab.schedule.timeline import Timeline
 
+from .captions.timelines import summary
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
 from .memory_view import MemoryView
 from .ready_queue_view import ReadyQueueView
-from .schedule_captions import summary
 from .subjects import described, floating_inputs, name_of, with_writable_names
 from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView

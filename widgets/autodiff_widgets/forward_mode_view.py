@@ -15,7 +15,8 @@ from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
 from . import shapes
-from .captions import Names, caption, pass_caption
+from .captions import Names, caption, gradients
+from .captions.sentences import and_note
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
 from .insides import OpensOps, of_run
@@ -45,7 +46,7 @@ class ForwardModeView(OpensOps):
 
     >>> view = ForwardModeView(lambda x, w: x * w, 2.0, 3.0, seed="all")
     >>> print(view.frames[3].caption)
-    `mul` (node 2) gets 1 × 3 = 3 from `x` (rule mul_jvp_x): part 1 of 2; the sum is now 3.
+    `mul` (node 2) gets 1 × 3 = 3 from `x` (rule `mul_jvp_x`): part 1 of 2; the sum is now 3.
     """
 
     def __init__(self, f: Callable[..., Any], *arguments: Any, seed: Seed = 0, **traits: Any) -> None:
@@ -117,8 +118,7 @@ class _Passes:
         self.drawing = draw(graph, f"Graph {graph.name}", lambda node: _lines(node, rooms.get(node.id, "")))
         self.columns = _Columns([one.label for one in passes])
         self.tangents: dict[str, list[tuple[str, str]]] = {}  # element -> the tangent of each pass, for the facts
-        start = "Forward mode sends a tangent along with each value. Each pass gives one column of the Jacobian."
-        self.steps = Steps(" ".join(filter(None, [start, note, self.drawing.note])))
+        self.steps = Steps(and_note(gradients.FORWARD_MODE, note, self.drawing.note))
 
     def play(self, number: int) -> None:
         """Add the frames of a pass."""
@@ -158,19 +158,14 @@ class _Passes:
 
     def finish(self) -> None:
         """Add the last frame: what it took."""
-        count, rules = len(self.passes), self.columns.rules
-        columns = "1 column" if count == 1 else f"{count} columns"
-        self.steps.add(
-            f"Done: {columns} of the Jacobian by {count} {'pass' if count == 1 else 'passes'} and {rules} calls of JVP rules.",
-            self.columns.starts(None),
-        )
+        self.steps.add(gradients.passes_closing(len(self.passes), self.columns.rules), self.columns.starts(None))
 
     def _start(self, number: int) -> str:
         one = self.passes[number]
         moves = [place for place, tangent in enumerate(one.tangents) if np.any(tangent)]
         moving = ", ".join(f"`{self.inputs[i]}` moves with the tangent {value_text(one.tangents[i])}" for i in moves)
         still = [f"`{name}`" for place, name in enumerate(self.inputs) if place not in moves]
-        return pass_caption(number + 1, len(self.passes), moving or "nothing moves", still)
+        return gradients.pass_opening(number + 1, len(self.passes), moving or "nothing moves", still)
 
     def _blank(self) -> list[Change]:
         """Every op waits for its tangent."""

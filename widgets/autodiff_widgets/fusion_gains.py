@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from autodiff_lab.graph import Node
 
-from .captions import counted
 from .tables import Entry, Share
 from .values import bytes_text
 
@@ -19,15 +18,6 @@ def gains(fusion: Fusion) -> list[str | Entry | Share]:
     """Bars for kernels and bytes before and after; those after come into sight in the state ``done``."""
     kernels = _shares("kernels", fusion.kernels_before, fusion.kernels_after, str)
     return ["Kernels", *kernels, "Memory read and written", *_shares("bytes", *moved(fusion), bytes_text)]
-
-
-def gains_caption(fusion: Fusion) -> str:
-    """What all groups come to."""
-    before, after = map(bytes_text, moved(fusion))
-    return (
-        f"{counted(fusion.kernels_before, 'kernel')} become {fusion.kernels_after}. One by one they read and write "
-        f"{before} of memory, in groups {after}."
-    )
 
 
 def moved(fusion: Fusion) -> tuple[int, int]:

@@ -10,13 +10,14 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
-from .captions import Names, caption
+from .captions import Names, caption, passes
+from .captions.passes import shape_words
+from .captions.sentences import and_note
 from .drawing import draw, key_of, node_label, node_name
 from .facts import Rows, graph_facts
-from .fusion_gains import gains, gains_caption
+from .fusion_gains import gains, moved
 from .insides import OpensOps, of_recorded
 from .layout import Layout
-from .pass_captions import shape_words
 from .regions import Region, region_css, region_key
 from .scene import Change, Pane, Question, Scene, State
 from .shapes import Text
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from autodiff_lab.fusion import Fusion, Group
 
 MOST_PAIRS = 300  # neighbours that are compared one by one; of more only the groups are stepped through
-START = "One by one, each op is a kernel: it reads its operands from memory and writes its result there."
 PAIRS = (("active", "may join"), ("used", "the op that reads it"), ("edge waiting", "a border"))
 LEGEND = (("edge done", "joined"),)
 UNKNOWN = (
@@ -101,8 +101,8 @@ class _Forming:
         self.is_by_pairs = len(fusion.neighbours) <= MOST_PAIRS
         self.drawing = draw(self.graph, f"Graph {self.graph.name}", self._lines, behind=self._behind)
         self.name = Names(lambda node: f"`{node_label(self.graph.nodes[node])}`")
-        how = "Step to compare neighbours." if self.is_by_pairs else "Step to see the groups."
-        start = " ".join(filter(None, [START, how, self.drawing.note]))
+        how = passes.BY_PAIRS if self.is_by_pairs else passes.BY_GROUPS
+        start = and_note(passes.FUSION_OPENING, how, self.drawing.note)
         self.steps = Steps(start, [Change("kernels:before", "done"), Change("bytes:before", "done"), *self._unknown()])
 
     def show(self, event: Event) -> None:
@@ -123,7 +123,8 @@ class _Forming:
         alone = [group for group in self.fusion.groups if len(group.nodes) == 1]
         changes = [change for group in alone for change in self._numbered(group)]
         changes += [Change("kernels:after", "done"), Change("bytes:after", "done")]
-        self.steps.add(gains_caption(self.fusion), changes)
+        kernels = self.fusion.kernels_before, self.fusion.kernels_after
+        self.steps.add(passes.gains_caption(*kernels, *moved(self.fusion)), changes)
 
     def pane(self) -> Pane:
         """What is won, and a row for each group."""
@@ -183,10 +184,9 @@ class _Forming:
         self.steps.add(caption(event, self.name), lasting, (), self.drawing.elements.get(group.nodes[0]))
 
     def _question(self, event: events.NeighboursCompared) -> Question:
-        one, other = (f"`{node_label(self.graph.nodes[node])}`" for node in (event.producer, event.consumer))
-        choices = (("joined", "yes, one kernel"), ("border", "no, two kernels"))
+        choices = (("joined", passes.YES), ("border", passes.NO))
         right = "joined" if event.reason == "joined" else "border"
-        return Question(f"{other} reads {one}. Do they become one kernel?", choices, right)
+        return Question(passes.pair_question(event, self.name), choices, right)
 
     # ------------------------------------------------------------------------------------------------------ the picture
 

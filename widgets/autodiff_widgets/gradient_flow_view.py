@@ -9,7 +9,7 @@ import autodiff_lab as ad
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
 
-from .captions import listed
+from .captions import gradients
 from .drawing import node_text
 from .facts import graph_facts
 from .gradient_frames import GradientFrames, of_reverse_mode
@@ -57,7 +57,7 @@ class GradientFlowView(OpensOps):
 
     >>> view = GradientFlowView(lambda x, w: x * w, 2.0, 3.0)
     >>> print(view.frames[4].caption)
-    `mul` (node 2) sends 1 × 3 = 3 to `x` (rule mul_vjp_x): its only contribution.
+    `mul` (node 2) sends 1 × 3 = 3 to `x` (rule `mul_vjp_x`): nothing else comes there.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ def gradient_scene(frames: GradientFrames, title: str) -> Scene:
         for node in graph
         if node.kind == "input" and node.id in frames.gradients
     ]
-    frames.steps.add(f"Done. The gradients are: {listed(leaves)}.", frames.bars.ends())
+    frames.steps.add(gradients.closing(leaves), frames.bars.ends())
     frames.show_faults()
     panes = (frames.drawing.pane, *([frames.bars.pane] if frames.bars.moments else []))
     legend = (*(BOTH_WAYS if frames.told else LEGEND), *(AT_FAULT if frames.faults else ()))

@@ -13,7 +13,8 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
-from .captions import Names, adjoint_caption, caption, fault_caption
+from .captions import Names, caption, gradients
+from .captions.sentences import and_note
 from .drawing import draw, kept_text, node_label, node_text
 from .saved_bytes import ByteBars
 from .scene import Change
@@ -60,11 +61,11 @@ class GradientFrames:
         self.faults = {fault.node: fault for fault in faults if fault.node is not None}
         badge = "fault" if self.faults else None
         self.drawing = draw(graph, f"Graph {graph.name}", lambda node: self._lines(node, room), badge=badge)
-        start = "Before the forward pass." if ran else "The forward pass is over. Shown are the values that it kept."
+        start = gradients.BEFORE_FORWARD if ran else gradients.AFTER_FORWARD
         marks = [
             c for node, f in self.faults.items() for c in self.drawing.node(node, None, fault=f"✗ wrong {f.blame}")
         ]
-        self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])), marks)
+        self.steps = Steps(and_note(start, self.drawing.note), marks)
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""
@@ -102,7 +103,7 @@ class GradientFrames:
         """Add the frames of what is wrong, one a fault, after the sweep."""
         for node, fault in self.faults.items():
             focus, source = self.drawing.elements.get(node), self._source(self.graph.nodes[node].serial)
-            self.steps.add(fault_caption(fault), self.drawing.node(node, "wrong"), focus=focus, source=source)
+            self.steps.add(gradients.fault_caption(fault), self.drawing.node(node, "wrong"), focus=focus, source=source)
 
     def _blamed(self, event: Event) -> tuple[str, tuple[Change, ...]]:
         """An event's caption, and the mark of a fault that shows there.
@@ -117,7 +118,7 @@ class GradientFrames:
                 pass
             case _:
                 return said, ()
-        return f"{said} {fault_caption(fault)}", self.drawing.node(node, "wrong")
+        return f"{said} {gradients.fault_caption(fault)}", self.drawing.node(node, "wrong")
 
     def push(self) -> None:
         """Add the frames of forward mode on the same graph: the values are known, so only tangents are shown."""
@@ -129,9 +130,7 @@ class GradientFrames:
             for place, source in enumerate(node.inputs)
             for change in self.drawing.edge(source, node.id, place, "idle")
         ]
-        self.steps.add(
-            "Now forward mode on the same graph: tangents go the other way.", (*nodes, *edges, *self.bars.ends())
-        )
+        self.steps.add(gradients.TURN_ROUND, (*nodes, *edges, *self.bars.ends()))
         for event in self.told:
             found = None if isinstance(event, events.OpCalled) else shown.of(event)
             if found is not None:
@@ -141,7 +140,7 @@ class GradientFrames:
                 self.steps.add(
                     caption(event, self.name), (*found.lasting, *bar), (*found.passing, *bar_now), focus, source
                 )
-        self.steps.add(adjoint_caption(*self._both_ends()))
+        self.steps.add(gradients.adjoint_caption(*self._both_ends()))
 
     def _both_ends(self) -> tuple[float, float]:
         """The inner product of gradient and tangent at the output, and the sum of those at the inputs."""

@@ -9,7 +9,8 @@ import traitlets
 
 from autodiff_lab.graph import Graph, Node
 
-from .captions import Names, counted, node_caption
+from .captions import Names, graphs
+from .captions.sentences import and_note
 from .collapsing import scopes_of
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
@@ -84,13 +85,12 @@ class GraphView(OpensOps):
 def graph_scene(graph: Graph, collapse: Collection[str] = (), engine: Engine = "ladder") -> Scene:
     """The scene of a graph: one frame before the first step, and one for each node in recorded order."""
     drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse, engine=engine)
-    title = f"Graph {graph.name}: {counted(len(graph), 'node')}, {counted(sum(1 for _ in graph.edges), 'edge')}"
-    note = f" {drawing.note}" if drawing.note else ""
-    steps = Steps(f"{title}. Step to see them in the order in which they were recorded.{note}")
+    title = f"Graph {graph.name}: {graphs.size_words(graph)}"
+    steps = Steps(and_note(graphs.opening(title), drawing.note))
     name = Names(lambda node: node_text(graph.nodes[node]))
     for node in graph:
-        _add_step(steps, drawing, node, node_caption(node, name))
-    steps.add(f"All {len(graph)} nodes are there." if len(graph) != 1 else "The one node is there.")
+        _add_step(steps, drawing, node, graphs.node_caption(node, name))
+    steps.add(graphs.closing(len(graph)))
     facts = {**graph_facts(graph), **scope_facts(graph, drawing.scopes), **box_facts(drawing.boxes)}
     return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
 

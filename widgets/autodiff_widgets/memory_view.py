@@ -13,11 +13,12 @@ from typing import Any
 from autodiff_lab.schedule.timeline import LiveBytes, Timeline
 
 from . import shapes
+from .captions import timelines as said
+from .captions.sentences import and_note
 from .facts import Rows
 from .plots import Axis, Plot
 from .routes import Box
 from .scene import Change, Pane, Scene
-from .schedule_captions import memory_caption, peak_caption
 from .shapes import shortened, writable
 from .steps import Listing, Row, Steps, listings_pane
 from .tasks_shown import task_names
@@ -46,7 +47,7 @@ class MemoryView(View):
     >>> from autodiff_lab import schedule
     >>> tasks = {"a": schedule.Task(nbytes=8), "b": schedule.Task(after=["a"], nbytes=4)}
     >>> print(MemoryView(schedule.simulate(tasks, 1)).frames[2].caption)
-    At 1 s 4 B more for `b`: 12 B live. This is the peak.
+    At 1 s `b` takes 4 B: 12 B live. This is the peak.
     """
 
     def __init__(self, timeline: Timeline, other: Timeline | None = None, **traits: Any) -> None:
@@ -185,7 +186,7 @@ def _steps(
     totals = [next(strip for strip in strips if strip.timeline is timeline) for timeline in timelines]
     names = timeline_names(timelines)
     first = [f"{called}: {_peak_caption(strip)}" for called, strip in zip(names, totals, strict=True)]
-    steps = Steps("\n".join([*first, *([] if moments else ["There are too many changes to step through."])]))
+    steps = Steps("\n".join([*first, *([] if moments else [said.TOO_MANY_CHANGES])]))
     times = [{record.time for record in strip.records} for strip in totals]
     before: list[set[int]] = [set() for _ in totals]
     for place, time in enumerate(moments):
@@ -214,14 +215,14 @@ def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int
     born, freed = (
         [(name(task), t.tasks.nbytes[task]) for task in sorted(tasks)] for tasks in (alive - before, before - alive)
     )
-    peak = " This is the peak." if strip.peak.nbytes and time == strip.peak.time else ""
-    return f"{memory_caption(time, born, freed, strip.at(time))}{peak}"
+    peak = said.PEAK if strip.peak.nbytes and time == strip.peak.time else ""
+    return and_note(said.memory_caption(time, born, freed, strip.at(time)), peak)
 
 
 def _peak_caption(strip: _Strip) -> str:
     name = task_names(strip.timeline.tasks)
     alive = [name(task) for task in strip.alive(strip.peak.time)]
-    return peak_caption(strip.peak.time, strip.peak.nbytes, alive)
+    return said.peak_caption(strip.peak.time, strip.peak.nbytes, alive)
 
 
 def _facts(strip: _Strip) -> Rows:

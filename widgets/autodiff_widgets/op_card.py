@@ -7,6 +7,7 @@ from typing import Any
 from autodiff_lab.events import Event
 
 from .captions import listed
+from .captions.registration import card_caption
 from .registrations import Part, by_op, parts_of, whole_name
 from .scene import Change, Frame, Scene
 from .shapes import Text
@@ -48,7 +49,7 @@ def card_scene(heard: list[Event]) -> Scene:
     lines = [line for op, own in by_op(parts).items() for line in _card(op, own)]
     changes = [Change(part.key, "ready" if part.is_default else "done") for part in parts]
     name = whole_name(parts)
-    frame = Frame(f"All that is registered of {name}. Select a row to see what it is for.", tuple(changes))
+    frame = Frame(card_caption(name), tuple(changes))
     return Scene(
         f"Op {name}", (table(f"Op {name}", lines),), (frame,), {part.key: part.facts() for part in parts}, LEGEND
     )

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from autodiff_lab import events
 from autodiff_lab.events import Event
 
-from .captions import Names, caption, counted, listed
+from .captions import Names, caption, plans
 from .drawing import key_of, node_label, node_name
 from .facts import Rows, graph_facts
 from .plan_bars import Bar, values_of
-from .plan_captions import own_caption, plan_caption
 from .plan_chart import PlanChart, buffer_key, moment_key, step_key
 from .scene import Change, Pane, Question, Scene
 from .shapes import Text, writable
@@ -87,7 +86,7 @@ class _Showing:
             if isinstance(event, events.StepPlanned | events.BufferTaken | events.BufferReleased):
                 self.told.setdefault(event.step, []).append(event)
         self.gone = dict(self._gone(told))
-        self.steps = Steps(self._start(), [Change("memory:without", "done"), Change("memory:with", "done")])
+        self.steps = Steps(plans.opening(self.plan), [Change("memory:without", "done"), Change("memory:with", "done")])
 
     def show(self, step: Step) -> None:
         """Add the frame of a step."""
@@ -116,12 +115,12 @@ class _Showing:
     def _said(self, step: Step, written: Sequence[Bar]) -> str:
         said = [caption(event, self.name) for event in self.told.get(step.number, ())]
         own = [bar for bar in written if bar.row >= len(self.plan.buffers) and not bar.is_inside]
-        return " ".join([*said, *(own_caption(self.name(bar.node), bar.nbytes) for bar in own)])
+        return " ".join([*said, *(plans.own_caption(self.name(bar.node), bar.nbytes) for bar in own)])
 
     def end(self) -> None:
         """Add the frame that shows every value, and what using memory again comes to."""
         self.steps.add(
-            plan_caption(self.plan),
+            plans.plan_caption(self.plan),
             [Change(bar.key, "idle") for bar in self.chart.bars],
         )
 
@@ -156,13 +155,6 @@ class _Showing:
 
     # ------------------------------------------------------------------------------------------------------------ pieces
 
-    def _start(self) -> str:
-        plan = self.plan
-        what = {"folded": len(plan.folded), "shared": len(plan.shared), "dropped": len(plan.dropped)}
-        gone = listed([f"{count} {word}" for word, count in what.items() if count])
-        of = f"A plan of {counted(len(plan.steps), 'step')} for a graph of {counted(len(self.original), 'node')}"
-        return f"{of}{f', of which {gone}' if gone else ''}. Step to see what each reads, writes and frees."
-
     def _entry(self, step: Step) -> Entry:
         texts = (Text(str(step.number), "label"), Text(self._called(step), ""), Text(step.kind))
         keys = [f"{key_of(self.graph.nodes[node])}~step" for node in step.nodes[-MOST_WRAPPED:]]
@@ -189,7 +181,7 @@ class _Showing:
             for number in sorted([*others, *([right] if right < buffers else [])])
         }
         choices = (*keys.items(), (OWN, "an array of its own"))
-        said = f"Step {step.number} runs `{self._called(step)}`. Where does {self.name(bars[0].node)} go?"
+        said = plans.place_question(step.number, self._called(step), self.name(bars[0].node))
         return Question(said, choices, buffer_key(right) if right < buffers else OWN)
 
     def _bar_facts(self, bar: Bar) -> Rows:

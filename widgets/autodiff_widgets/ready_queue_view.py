@@ -12,11 +12,12 @@ from autodiff_lab.events import Event
 from autodiff_lab.graph import Node
 from autodiff_lab.schedule.timeline import Timeline
 
-from .captions import caption
+from .captions import caption, scheduling
+from .captions.sentences import and_note
+from .captions.timelines import figures_caption
 from .drawing import draw
 from .races import Race
 from .scene import Change, Question, Scene
-from .schedule_captions import choice_caption, figures_caption, race_caption, turn_caption
 from .shapes import Text, shortened, writable
 from .steps import Listing, Row, Steps, listings_pane, question
 from .subjects import described
@@ -109,12 +110,12 @@ def race_scene(race: Race, rival: Timeline) -> Scene:
     """The scene of what you have chosen so far, and of who was quicker once nothing is left."""
     frames = QueueFrames(race.tasks, race.machine, race.policy.name, race.heard)
     if race.error:
-        frames.steps.add(f"No task can start. {race.error}.")
+        frames.steps.add(scheduling.stuck_caption(race.error))
     elif race.timeline is None:
         names = [frames.name(task) for task in race.startable]
-        frames.steps.add(turn_caption(race.time, names), passing=frames.open_now(race.startable))
+        frames.steps.add(scheduling.turn_caption(race.time, names), passing=frames.open_now(race.startable))
     else:
-        frames.steps.add(f"Done. {race_caption(race.timeline, rival)}")
+        frames.steps.add(f"Done. {scheduling.race_caption(race.timeline, rival)}")
     return frames.scene(f"Ready queue: you against {writable(rival.policy)}", RACE_LEGEND)
 
 
@@ -147,8 +148,7 @@ class QueueFrames:
         self.done = 0
         self.queue = Listing("ready", "Ready queue", min(len(tasks), LONGEST_QUEUE))
         self.devices = Listing("lane", "Devices", len(machine.lanes))
-        start = "The tasks, and which of them waits for which. Nothing has run yet."
-        self.steps = Steps(" ".join(filter(None, [start, self.drawing.note])), self._lists())
+        self.steps = Steps(and_note(scheduling.OPENING, self.drawing.note), self._lists())
         for event in heard:
             self.show(event)
 
@@ -170,7 +170,7 @@ class QueueFrames:
                 self.ready[task] = priority
                 lasting = self._now(task, "ready", waits=f"priority {number_text(float(priority), 4)}")
             case events.TaskTaken(task):
-                told = f"{told} {choice_caption(task, self.ready, self.name)}"
+                told = f"{told} {scheduling.choice_caption(task, self.ready, self.name)}"
                 asks = self._question(task)
                 del self.ready[task]
                 passing = self._now(task, "active")
@@ -191,9 +191,7 @@ class QueueFrames:
 
     def _question(self, taken: int) -> Question | None:
         """Which of the ready tasks is taken next?"""
-        return question(
-            f"Which task does `{self.policy}` take next?", taken, sorted(self.ready), self._element, self._short
-        )
+        return question(scheduling.taken_question(self.policy), taken, sorted(self.ready), self._element, self._short)
 
     def _element(self, task: int) -> str | None:
         return self.drawing.elements.get(self.place[task])

@@ -7,9 +7,8 @@ from typing import Any
 from autodiff_lab import events
 from autodiff_lab.events import Event
 
-from .captions import Names, caption, listed
+from .captions import Names, caption, registration
 from .registrations import (
-    PURPOSES,
     Part,
     Reader,
     by_op,
@@ -27,10 +26,6 @@ from .subjects import registration_of
 from .tables import Entry, table
 from .view import View
 
-START = (
-    "Registering tells a framework what an operation is, part by part. Nobody reads the parts yet; on the right stands who "
-    "will."
-)
 LEGEND = (
     ("active", "registered now"), ("done", "registered"), ("ready", "comes by itself"), ("target", "will read it"),
     ("waiting", "not there, or waits for a part"),
@@ -48,8 +43,8 @@ class RegistrationView(View):
         TypeError, ValueError: there is no such op, or nothing was registered; says what to pass.
 
     >>> print(RegistrationView("mul").frames[2].caption)
-    The shape rule of mul, broadcast_shape, comes by itself: it reads x and y. It gives the result's shape from shapes alone. \
-Read later by recording a graph, memory planning, fusion and placement.
+    The shape rule of `mul`, `broadcast_shape`, comes by itself: it reads `x` and `y`. It gives the result's shape from shapes \
+alone. Read later by recording a graph, memory planning, fusion and placement.
     """
 
     def __init__(self, subject: Any, **traits: Any) -> None:
@@ -77,7 +72,7 @@ class _Telling:
         self.readers = readers_of(parts)
         self.there: dict[str, Part] = {}
         keys = [*(part.key for part in parts), *(reader.key for reader in self.readers)]
-        self.steps = Steps(START, [Change(key, "waiting") for key in keys])
+        self.steps = Steps(registration.OPENING, [Change(key, "waiting") for key in keys])
 
     def panes(self) -> tuple[Any, ...]:
         """The parts, op by op, and the readers."""
@@ -102,15 +97,13 @@ class _Telling:
         met = [reader for reader in self.readers if reader in part.readers]
         lasting = [seen, *(Change(reader.key, self._state(reader), {"has": self._has(reader)}) for reader in met)]
         passing = [Change(part.key, "active"), *(Change(reader.key, "target") for reader in met)]
-        readers = listed([reader.name for reader in met])
-        said = f"{caption(event, names)} {PURPOSES[part.kind]} Read later by {readers}."
+        said = registration.part_caption(caption(event, names), part.kind, [reader.name for reader in met])
         self.steps.add(said, lasting, passing, part.key, None if part.source is None else str(part.source))
 
     def end(self) -> None:
         """Add the frame that says who still lacks something."""
         late = {reader.name: lacking(reader, self.there.values()) for reader in self.readers}
-        missing = [f"{name} has no {' and no '.join(kinds)}" for name, kinds in late.items() if kinds]
-        self.steps.add(f"Done. {listed(missing).capitalize()}." if missing else "Done. Every reader has what it reads.")
+        self.steps.add(registration.closing(late))
 
     def _state(self, reader: Reader) -> State:
         return "waiting" if lacking(reader, self.there.values()) else "done"

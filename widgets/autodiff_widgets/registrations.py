@@ -10,6 +10,7 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 
 from .captions import counted, listed
+from .captions.registration import PURPOSES
 from .facts import Rows
 
 
@@ -39,17 +40,6 @@ READERS = (
     Reader("many calls at once", ("batch rule",), "runs the op on a stack; without the rule it loops", is_optional=True),
     Reader("whoever writes a call", ("schema", "binding"), "finds a function with signature and help", is_optional=True),
 )  # fmt: skip
-
-PURPOSES = {
-    "schema": "It says what a call takes, and every later part is checked against it.",
-    "shape rule": "It gives the result's shape from shapes alone.",
-    "dtype rule": "It gives the result's dtype from dtypes alone.",
-    "kernel": "It computes the result.",
-    "vjp rule": "It turns the gradient of the result into that of an input.",
-    "jvp rule": "It turns the tangent of an input into that of the result.",
-    "batch rule": "It runs many calls as one.",
-    "binding": "It is what users call.",
-}
 
 
 @dataclass(frozen=True, slots=True)

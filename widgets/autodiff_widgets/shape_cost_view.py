@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from . import plots, shapes
-from .captions import listed
+from .captions import training
 from .plots import Axis, Plot, run_css
 from .scene import Change, Pane, Scene
 from .steps import Steps
 from .subjects import described
-from .values import number_text
 from .view import View
 
 if TYPE_CHECKING:
@@ -88,22 +87,15 @@ def _curve(costs: Sequence[Cost], number: int, plot: Plot, y: float) -> str:
 
 
 def _steps(by_width: Sequence[Sequence[Cost]]) -> Steps:
-    widths = listed([str(costs[0].setting.width) for costs in by_width])
-    rule = by_width[0][0].setting.op
-    steps = Steps(f"What a wrong shape rule of `{rule}` costs for widths {widths}. Step through the widths.")
+    widths = [costs[0].setting.width for costs in by_width]
+    steps = Steps(training.cost_opening(by_width[0][0].setting.op, widths))
     for costs in by_width:
-        ratios = [cost.ratio for cost in costs]
         key = _key(costs)
-        text = (
-            f"At width {costs[0].setting.width} the wrong rule takes {number_text(min(ratios), 3)} to "
-            f"{number_text(max(ratios), 3)} times as long."
-        )
+        text = training.cost_caption(costs[0].setting.width, [cost.ratio for cost in costs])
         steps.add(text, [Change(key, "done")], [Change(key, "active")])
     every = [cost for costs in by_width for cost in costs]
     quiet = sum(cost.is_measured for cost in every)
-    steps.add(
-        f"Of {len(every)} ratios {quiet} were measured while the machine was quiet. Select a curve to see how each was found."
-    )
+    steps.add(training.cost_closing(len(every), quiet))
     return steps
 
 

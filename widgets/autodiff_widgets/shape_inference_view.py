@@ -10,11 +10,12 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node
 
-from .captions import Names, caption
+from .captions import Names, caption, passes
+from .captions.passes import shape_words
+from .captions.sentences import and_note
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
 from .insides import OpensOps, numbers_in, of_recorded
-from .pass_captions import refused_caption, shape_words, shapes_caption
 from .scene import Change, Pane, Question, Scene, State
 from .shapes import Text, shortened, writable
 from .steps import Steps
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_OPERANDS = 4  # that the rule's card has a row for
 NOTHING = "✗ none"
-START = "A shape rule says the result's shape from the operands' shapes: no data is looked at, nothing is computed."
 LEGEND = (("active", "its rule is asked"), ("used", "its operands"), ("done", "every size is a number"))
 NAMED = (("ready", "some sizes have a name"),)
 UNKNOWN = (("waiting", "a size is unknown"), ("wrong", "its rule lost a size"))
@@ -49,7 +49,7 @@ class ShapeInferenceView(OpensOps):
     >>> import numpy as np
     >>> graph = ad.record(lambda x, w: x @ w, np.zeros((64, 784)), np.zeros((784, 10)))
     >>> print(ShapeInferenceView(graph, shapes={"x": ("batch", 784)}).frames[3].caption)
-    `matmul` (node 2): the shape rule matmul_shape of matmul is asked about (batch, 784) and (784, 10) and says (batch, 10), \
+    `matmul` (node 2): the shape rule `matmul_shape` is asked about (batch, 784) and (784, 10) and says (batch, 10), \
 float64.
     """
 
@@ -89,7 +89,7 @@ class _Asking:
         self.drawing = draw(graph, f"Graph {graph.name}", self._lines)
         counts = [len(event.operands) for event in self.told.values()]
         self.rows = min(max(counts, default=0), MOST_OPERANDS)
-        self.steps = Steps(" ".join(filter(None, [START, self.drawing.note])))
+        self.steps = Steps(and_note(passes.SHAPES_OPENING, self.drawing.note))
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""
@@ -104,17 +104,20 @@ class _Asking:
         """Add the last frame: what is known at last, or what ends the picture."""
         if failure is None:
             assert inference is not None
-            self.steps.add(shapes_caption(inference))
+            self.steps.add(passes.shapes_caption(inference))
             return
         node = self._at_fault(failure)
         if node is None:
-            self.steps.add(f"✗ The function ends here. {writable(str(failure))}")
+            self.steps.add(passes.ended_caption(writable(str(failure))))
             return
         edges = [change for at, i in enumerate(node.inputs) for change in self.drawing.edge(i, node.id, at, "wrong")]
         lasting = [*edges, *self.drawing.node(node.id, "wrong", shape=NOTHING)]
         if node.op is not None:
             lasting += self._card(node, node.op.operand_rule_name("shape"), "wrong", NOTHING, "")
-        said, focus = refused_caption(self.name(node.id), writable(str(failure))), self.drawing.elements.get(node.id)
+        said, focus = (
+            passes.refused_caption(self.name(node.id), writable(str(failure))),
+            self.drawing.elements.get(node.id),
+        )
         self.steps.add(said, lasting, (), focus, _source(node))
 
     def _at_fault(self, failure: Exception) -> Node | None:
@@ -188,7 +191,7 @@ class _Asking:
         right = shape_words(event.shape)
         others = [text for text in map(shape_words, _likely(event.operands)) if text != right]
         choices = sorted([right, *list(dict.fromkeys(others))[:3]])
-        said = f"{event.op} gets {', '.join(map(shape_words, event.operands))}. Which shape comes out?"
+        said = passes.shape_question(event)
         return Question(said, tuple((f"shape {text}", text) for text in choices), f"shape {right}")
 
     def _label(self, node: int) -> str:

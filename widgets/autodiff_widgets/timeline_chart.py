@@ -13,11 +13,11 @@ from autodiff_lab.schedule.task import Phase
 from autodiff_lab.schedule.timeline import Timeline
 
 from . import shapes
-from .captions import counted
+from .captions import counted, percent
+from .captions.timelines import cause_words
 from .phase_bars import LETTER, idle_shape, phase_bar, phase_css
 from .plots import Axis
 from .routes import Box, Point
-from .schedule_captions import cause_words, percent
 from .shapes import writable
 from .tasks_shown import PHASES, task_keys
 from .values import time_text, time_unit

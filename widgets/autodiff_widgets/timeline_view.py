@@ -10,9 +10,10 @@ from autodiff_lab.schedule.idleness import Idle
 from autodiff_lab.schedule.timeline import Timeline
 
 from . import shapes
+from .captions import timelines as said
+from .captions.timelines import cause_words
 from .facts import Rows
 from .scene import Change, Pane, Scene
-from .schedule_captions import cause_words, figures_caption, moment_caption
 from .steps import Steps
 from .subjects import described
 from .tasks_shown import task_facts, task_names
@@ -36,7 +37,7 @@ class TimelineView(View):
     >>> tasks = {"a": schedule.Task(cost=2), "b": schedule.Task(cost=1), "c": schedule.Task(after=["a", "b"])}
     >>> view = TimelineView(schedule.simulate(tasks, 2, "fifo"))
     >>> print(view.frames[2].caption)
-    At 1 s `b` ends on core1. core1 idles until 2 s: every task that is left waits for results that are not there yet.
+    At 1 s `b` ends on `core1`. `core1` idles until 2 s: every task that is left waits for results that are not there yet.
     """
 
     def __init__(self, timeline: Timeline, other: Timeline | None = None, **traits: Any) -> None:
@@ -115,9 +116,9 @@ class _Film:
 
     def steps(self) -> Steps:
         """The picture as a whole, then one frame for each moment."""
-        first = [figures_caption(chart.timeline) for chart in self.charts]
-        first += [_binned(chart) for chart in self.charts if chart.is_binned]
-        steps = Steps("\n".join([*first, *(["Step through time, or select a task."] if self.moments else [])]))
+        first = [said.figures_caption(chart.timeline) for chart in self.charts]
+        first += [said.binned_note(len(chart.timeline.order), BINS) for chart in self.charts if chart.is_binned]
+        steps = Steps("\n".join([*first, *([said.STEP_THROUGH] if self.moments else [])]))
         for place, time in enumerate(self.moments):
             self._add(steps, place, time)
         if len(self.charts) == 2:
@@ -161,23 +162,13 @@ def _caption(chart: Chart, time: float, now: _Happening) -> str:
         [(name(task), t.machine.lane_name(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun)
     )
     idle = [(t.machine.lane_name(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
-    failed = [f"{name(task)} failed." for task in now.ended if t.statuses.get(task) == "failed"]
-    return " ".join([moment_caption(time, ended, begun, idle), *failed])
+    failed = [said.failed_caption(name(task)) for task in now.ended if t.statuses.get(task) == "failed"]
+    return " ".join([said.moment_caption(time, ended, begun, idle), *failed])
 
 
 def _comparison(named: Iterable[tuple[str, Timeline]]) -> str:
     (winner, quick), (loser, slow) = sorted(named, key=lambda pair: pair[1].makespan)
-    return (
-        f"{winner} ends after {time_text(quick.makespan)}, {loser} after {time_text(slow.makespan)}: "
-        f"{quick.speedup_over(slow):.2f} times as long."
-    )
-
-
-def _binned(chart: Chart) -> str:
-    return (
-        f"{len(chart.timeline.order)} tasks are too many for a bar each: a column stands for 1/{BINS} of the time, and is "
-        "filled as far as its lane ran tasks. The timeline's own text() lists every task."
-    )
+    return said.comparison_caption(winner, quick, loser, slow)
 
 
 # --------------------------------------------------------------------------------------------------------------- facts

@@ -10,7 +10,8 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph, Node, depth_first_order, kahn_order
 
-from .captions import Names, caption
+from .captions import Names, caption, orders
+from .captions.sentences import and_note
 from .drawing import Drawing, draw, node_label, node_lines, node_text
 from .facts import graph_facts
 from .insides import OpensOps, of_recorded
@@ -61,7 +62,7 @@ def order_scene(graph: Graph, heard: list[Event], algorithm: Algorithm) -> Scene
     player = _DepthFirst(graph) if algorithm == "depth_first" else _Kahn(graph)
     for event in heard:
         player.show(event)
-    player.steps.add(f"Done: {len(player.order)} nodes are in order, each after all its inputs.")
+    player.steps.add(orders.closing(len(player.order)))
     panes = (player.drawing.pane, player.waiting.pane, player.result.pane)
     title = f"Topological order of {graph.name} by {player.method}"
     return Scene(title, panes, tuple(player.steps.frames), graph_facts(graph), player.legend)
@@ -71,7 +72,7 @@ class _Order:
     """What both algorithms show: the graph, who waits in what order, and the result so far."""
 
     method: str
-    start: str
+    algorithm: Algorithm
     waits: str
     legend: tuple[tuple[str, str], ...]
 
@@ -86,7 +87,7 @@ class _Order:
         self.waiting = Listing("waiting", self.waits, min(len(graph), MOST_WAITING))
         self.result = Listing("order", "Order", min(len(graph), LONGEST_ORDER), end=True)
         self.used: Counter[tuple[int, int]] = Counter()
-        self.steps = Steps(" ".join(filter(None, [self.start, self.drawing.note])))
+        self.steps = Steps(and_note(orders.OPENINGS[self.algorithm], self.drawing.note))
 
     def draw(self) -> Drawing:
         """The graph with a place above each node for its number in the order."""
@@ -116,8 +117,7 @@ class _Order:
             return None
         left = [node.id for node in self.graph if node.id == event.node or node.id not in self.in_order]
         self.in_order.add(event.node)
-        text = "Which node is next in the order?"
-        return question(text, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
+        return question(orders.QUESTION, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
 
     def waiting_entries(self) -> list[int]:
         """The stack or queue, the node that leaves next first."""
@@ -146,10 +146,7 @@ class _Order:
 
 class _DepthFirst(_Order):
     method = "depth-first search"
-    start = (
-        "Depth-first search starts at the outputs and goes to the inputs. A node takes its number when all its inputs "
-        "have theirs."
-    )
+    algorithm: Algorithm = "depth_first"
     waits = "Stack (top first)"
     legend = (
         ("active", "arrives now"), ("waiting", "on the stack"), ("used", "met again"), ("done", "in the order"),
@@ -176,7 +173,7 @@ class _DepthFirst(_Order):
 
 class _Kahn(_Order):
     method = "Kahn's algorithm"
-    start = "Kahn's algorithm counts on how many inputs each node waits. A node that waits for none joins the queue."
+    algorithm: Algorithm = "kahn"
     waits = "Queue (head first)"
     legend = (
         ("active", "now"), ("ready", "in the queue"), ("target", "waits for one less"), ("done", "in the order"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from autodiff_lab.events import StepTrained, TrainingStopped
 
 from . import plots, shapes
-from .captions import Names, caption, counted, listed
+from .captions import Names, caption, listed, training
 from .plots import Axis, Plot, axis_of, run_css
 from .routes import Box, Point
 from .scene import Change, Pane, Scene
@@ -194,15 +194,16 @@ def _stopped(at: Point, curve: Curve) -> str:
 
 
 def _steps(curves: Sequence[Curve], outcome: str | None) -> Steps:
-    names, by_step = listed([f"`{curve.name}`" for curve in curves]), _by_step(curves)
-    steps = Steps(f"Training of {names}, {counted(len(by_step), 'step')}. Step to see loss and gradient norm grow.")
+    by_step = _by_step(curves)
+    steps = Steps(training.opening([curve.name for curve in curves], len(by_step)))
     for step, told in by_step.items():
         numbers = [_numbers(curve, event) for curve, event in told]
         text = "\n".join(caption(event, NAMES) for _, event in told)
         key = f"step.{step}"
         steps.add(text, [Change(key, "done"), *numbers], [Change(key, "active")])
-    ending = f" {curves[-1].name} {outcome}." if outcome else ""
-    steps.add(f"Done.{ending} " + " ".join(_ending(curve) for curve in curves))
+    ending = f"`{curves[-1].name}` {outcome}." if outcome else ""
+    runs = [training.run_closing(curve.name, [step.loss for step in curve.steps]) for curve in curves]
+    steps.add(training.closing(ending, runs))
     return steps
 
 
@@ -210,13 +211,6 @@ def _numbers(curve: Curve, event: StepTrained | TrainingStopped) -> Change:
     if isinstance(event, TrainingStopped):
         return Change(curve.key, None, {quantity.slot: "stopped" for quantity in QUANTITIES})
     return Change(curve.key, None, {quantity.slot: number_text(quantity.of(event), 4) for quantity in QUANTITIES})
-
-
-def _ending(curve: Curve) -> str:
-    if not curve.steps:
-        return f"`{curve.name}` took no step."
-    first, last = (number_text(step.loss, 4) for step in (curve.steps[0], curve.steps[-1]))
-    return f"`{curve.name}`: loss from {first} to {last} in {counted(len(curve.steps), 'step')}."
 
 
 def _run_facts(curve: Curve) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""Sentences about plans: what is not computed, what each step runs, and where values lie."""
+"""What is said of plans: what is not computed, what each step runs, and where values lie."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from autodiff_lab import events
 
-from .captions import Names, counted, says
-from .values import bytes_text
+from ..values import bytes_text
+from .sentences import Names, counted, listed, says
 
 if TYPE_CHECKING:
     from autodiff_lab.planning import Plan
@@ -76,3 +76,16 @@ def plan_caption(plan: Plan) -> str:
     if most <= peak:
         return said
     return f"{said} If no memory were used twice, it would be {bytes_text(most)}, {most / peak:.1f} times as much."
+
+
+def opening(plan: Plan) -> str:
+    """How the steps of a plan begin."""
+    what = {"folded": len(plan.folded), "shared": len(plan.shared), "dropped": len(plan.dropped)}
+    gone = listed([f"{count} {word}" for word, count in what.items() if count])
+    of = f"A plan of {counted(len(plan.steps), 'step')} for a graph of {counted(len(plan.original), 'node')}"
+    return f"{of}{f', of which {gone}' if gone else ''}. Step to see what each reads, writes and frees."
+
+
+def place_question(step: int, runs: str, value: str) -> str:
+    """Before a step: which memory does its result get?"""
+    return f"Step {step} runs `{runs}`. Where does {value} go?"
