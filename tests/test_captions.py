@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from autodiff_widgets.captions import NOT_SHOWN, SENTENCES, Names, caption, counted, gradients, listed
+from autodiff_widgets.captions import SENTENCES, Names, caption, counted, gradients, listed
 from autodiff_widgets.values import bytes_text, value_text
 
 from autodiff_lab import events
@@ -130,8 +130,8 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
         ),
         (
             events.KernelCreated("mul", "create", "cpu", ("float32", "number"), {"alpha": 2.0}, True),
-            "The kernel creator `create` of `mul` has made the kernel before, and it is used again, for cpu, float32 and number, "
-            "alpha=2.0.",
+            "The kernel creator `create` of `mul` has made the kernel before, and it is used again, for cpu, float32 and "
+            "number, alpha=2.0.",
         ),
         (
             events.SavedValueReleased(3, "y", 8),

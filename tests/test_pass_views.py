@@ -11,9 +11,9 @@ from typing import Any
 import autodiff_widgets as aw
 import numpy as np
 import pytest
+from autodiff_widgets.captions.passes import shape_words
 from autodiff_widgets.fusion_gains import moved
 from autodiff_widgets.fusion_view import MOST_PAIRS
-from autodiff_widgets.captions.passes import shape_words
 from autodiff_widgets.regions import region_key
 from autodiff_widgets.view import View
 

@@ -10,10 +10,10 @@ from typing import Any, get_args
 import autodiff_widgets as aw
 import pytest
 from autodiff_widgets.captions import Names, caption
-from autodiff_widgets.races import Race
-from autodiff_widgets.scene import Question
 from autodiff_widgets.captions.scheduling import choice_caption
 from autodiff_widgets.captions.timelines import CAUSES, figures_caption
+from autodiff_widgets.races import Race
+from autodiff_widgets.scene import Question
 from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
 from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
 from autodiff_widgets.values import bytes_text, time_text
@@ -372,7 +372,7 @@ def test_the_peak_is_named_with_what_lives_then() -> None:
     view = aw.MemoryView(timeline)
     assert view.frames[0].caption == "`lifo`: at most 12 B live at once, at 1 s: the results of `a` and `b`."
     assert ("alive at the peak", "a 8 B, b 4 B") in view.scene.facts["live.0"]
-    assert view.frames[3].caption == "At 2 s 8 B of `a` freed: 4 B live."
+    assert view.frames[3].caption == "At 2 s `a` frees 8 B: 4 B live."
 
 
 def test_a_limit_of_memory_is_drawn_where_it_is_near() -> None:
