@@ -13,8 +13,9 @@ from autodiff_lab.events import Event
 
 from .captions import Names, caption, registration
 from .facts import Rows
+from .questions import CHOICES, in_words
 from .registrations import Part, key_words, part_of
-from .scene import Change, Scene
+from .scene import Change, Question, Scene
 from .shapes import Text
 from .steps import Steps
 from .subjects import plain_op
@@ -28,6 +29,8 @@ LEGEND = (
     ("active", "looked at now"), ("done", "taken"), ("freed", "not taken"), ("idle", "not looked at"),
 )  # fmt: skip
 NONE, NOT_REACHED, CAME_FIRST = "no kernel", "not looked at", "a more special one came first"
+
+NOTHING = "nothing there"  # the answer that no kernel stands for
 
 Key = tuple[str, str]  # kind of device, or "any"; dtype, or "any"
 
@@ -150,14 +153,36 @@ class _Search:
             self.taken = key
             part = self.kernels[key]
             lasting.append(Change(part.key, "done", {"why": "taken"}))
-        self.steps.add(caption(event, Names(str)), lasting, passing, row)
+        self.steps.add(caption(event, Names(str)), lasting, passing, row, question=self._what_is_found(key))
 
     def end(self) -> None:
         """Add the frame that says why each other kernel was not taken."""
         others = [key for key in self.kernels if key != self.taken]
         changes = [Change(self.kernels[key].key, "freed", {"why": self.why_not(key)}) for key in others]
         kernel = None if self.taken is None else self.kernels[self.taken].function
-        self.steps.add(registration.dispatch_closing(self.what, kernel), changes)
+        asks = self._why(others[0]) if others else None
+        self.steps.add(registration.dispatch_closing(self.what, kernel), changes, question=asks)
+
+    def _what_is_found(self, key: Key) -> Question:
+        """Before a key is looked at: which kernel is there?"""
+        there = key if key in self.kernels else None
+        others = [other for other in self.kernels if other != there][: CHOICES - 2]
+        shown = [part for other, part in self.kernels.items() if other in (there, *others)]
+        choices = [(part.key, f"{part.function}, {part.detail}") for part in shown]
+        right = NOTHING if there is None else self.kernels[there].key
+        return Question(registration.kernel_question(*key), (*choices, (NOTHING, registration.NONE_THERE)), right)
+
+    def _why(self, key: Key) -> Question | None:
+        """Before the search ends: why was a kernel not taken?"""
+        (device, dtype), (kind, wanted), part = key, self.order[0], self.kernels[key]
+        likely = [
+            CAME_FIRST,
+            f"for {device}, not for {kind}",
+            f"for {dtype}, not for {wanted}",
+            "it was registered last",
+        ]
+        text = registration.why_question(part.function, part.detail)
+        return in_words(text, self.why_not(key), [one for one in likely if "any" not in one])
 
     def why_not(self, key: Key) -> str:
         """Why a kernel that was not taken was not."""

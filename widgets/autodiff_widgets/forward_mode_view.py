@@ -145,6 +145,7 @@ class _Passes:
                 found.passing,
                 focus,
                 None if source is None else str(source),
+                shown.question(event, name),
             )
 
     def _note_tangents(self, one: Pass, ids: Mapping[int, int]) -> None:

@@ -15,9 +15,10 @@ from autodiff_lab.graph import Graph, Node
 
 from .captions import Names, caption, gradients
 from .captions.sentences import and_note
-from .drawing import draw, kept_text, node_label, node_text
+from .drawing import draw, kept_text, node_label, node_name, node_text
+from .questions import of_product, of_sum, which
 from .saved_bytes import ByteBars
-from .scene import Change
+from .scene import Change, Question
 from .shapes import Text
 from .steps import Steps
 from .tangents_shown import TangentsShown, longest_lines
@@ -55,6 +56,7 @@ class GradientFrames:
         self.name = Names(self._called, self._saved_called, self.expected)
         self.kept = {node.id: list(node.saved) for node in graph if node.saved}
         self.gradients: dict[int, str] = {}
+        self.sums: dict[int, tuple[int, Any]] = {}  # node -> how many contributions have arrived, and their sum
         ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
         self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
         room = self._rooms(heard)
@@ -71,6 +73,7 @@ class GradientFrames:
         """Add the frame of an event."""
         lasting: tuple[Change, ...] = ()
         passing: tuple[Change, ...] = ()
+        asks = self._question(event)
         match event:
             case events.OpCalled():
                 node = self.ids.get(event.serial)
@@ -97,7 +100,38 @@ class GradientFrames:
         focus = None if node is None else self.drawing.elements.get(node)
         bar, bar_now = self.bars.hears(event)
         said, marks = self._blamed(event)
-        self.steps.add(said, (*lasting, *bar), (*passing, *marks, *bar_now), focus, self._source(event.serial))
+        self.steps.add(said, (*lasting, *bar), (*passing, *marks, *bar_now), focus, self._source(event.serial), asks)
+
+    def _question(self, event: Event) -> Question | None:
+        """Before rules run: whose? Before a contribution: what is sent, or what is the sum then?"""
+        match event:
+            case events.CotangentComplete() if self.sums:
+                return self._complete_question(self.ids[event.serial])
+            case events.ContributionAdded():
+                arrived, before = self.sums.get(self.ids[event.into], (0, None))
+                self.sums[self.ids[event.into]] = arrived + 1, event.total
+                if arrived:
+                    text = gradients.sum_question(event, value_text(before), self.name)
+                    return of_sum(text, before, event.contribution, event.total)
+                text = gradients.sent_question(event, self.name)
+                return of_product(text, event.upstream, event.local, event.contribution)
+        return None
+
+    def _complete_question(self, node: int) -> Question | None:
+        """Whose gradient is complete? Not that of a node that still waits; those that have received something come first."""
+        waiting = [
+            other.id
+            for other in reversed(self.graph.nodes)
+            if other.op is not None and self.sums.get(other.id, (0, None))[0] < self.expected[other.serial]
+        ]
+        waiting.sort(key=lambda other: other not in self.sums)
+        return which(
+            gradients.COMPLETE,
+            node,
+            waiting,
+            self.drawing.elements.get,
+            lambda other: node_name(self.graph.nodes[other]),
+        )
 
     def show_faults(self) -> None:
         """Add the frames of what is wrong, one a fault, after the sweep."""
@@ -137,8 +171,9 @@ class GradientFrames:
                 focus = None if found.node is None else self.drawing.elements.get(found.node)
                 bar, bar_now = self.bars.hears(event)
                 source = self._source(event.serial) if isinstance(event, events.TangentPushed) else None
+                asks = shown.question(event, self.name)
                 self.steps.add(
-                    caption(event, self.name), (*found.lasting, *bar), (*found.passing, *bar_now), focus, source
+                    caption(event, self.name), (*found.lasting, *bar), (*found.passing, *bar_now), focus, source, asks
                 )
         self.steps.add(gradients.adjoint_caption(*self._both_ends()))
 

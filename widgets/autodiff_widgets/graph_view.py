@@ -12,11 +12,12 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, graphs
 from .captions.sentences import and_note
 from .collapsing import scopes_of
-from .drawing import Drawing, draw, kept_text, node_lines, node_text
+from .drawing import Drawing, draw, kept_text, node_lines, node_name, node_text
 from .facts import box_facts, graph_facts, scope_facts
 from .insides import OpensOps, of_recorded
 from .layout import Engine
-from .scene import Scene
+from .questions import which
+from .scene import Question, Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
 from .subjects import graph_from
@@ -89,7 +90,7 @@ def graph_scene(graph: Graph, collapse: Collection[str] = (), engine: Engine = "
     steps = Steps(and_note(graphs.opening(title), drawing.note))
     name = Names(lambda node: node_text(graph.nodes[node]))
     for node in graph:
-        _add_step(steps, drawing, node, graphs.node_caption(node, name))
+        _add_step(steps, graph, drawing, node, graphs.node_caption(node, name))
     steps.add(graphs.closing(len(graph)))
     facts = {**graph_facts(graph), **scope_facts(graph, drawing.scopes), **box_facts(drawing.boxes)}
     return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
@@ -102,12 +103,33 @@ def _lines(graph: Graph) -> Callable[[Node], tuple[Text, ...]]:
     return lambda node: (*node_lines(node), *([Text(kept_text(node, node.saved, graph))] if node.saved else []))
 
 
-def _add_step(steps: Steps, drawing: Drawing, node: Node, caption: str) -> None:
+def _add_step(steps: Steps, graph: Graph, drawing: Drawing, node: Node, caption: str) -> None:
     edges = [c for place, i in enumerate(node.inputs) for c in drawing.edge(i, node.id, place, "active")]
     inputs = [c for i in node.inputs for c in drawing.node(i, "used")]
     passing = [*edges, *inputs, *drawing.node(node.id, "active")]
     source = None if node.source is None else str(node.source)
-    steps.add(caption, drawing.node(node.id, "done"), passing, drawing.elements.get(node.id), source)
+    asks = _question(graph, node, drawing)
+    steps.add(caption, drawing.node(node.id, "done"), passing, drawing.elements.get(node.id), source, asks)
+
+
+def _question(graph: Graph, node: Node, drawing: Drawing) -> Question | None:
+    """Before an op: what does it read? A reader may think of what that was computed from, or of what reads the op."""
+    if node.op is None or not node.inputs:
+        return None
+    nodes, reused = (
+        graph.nodes,
+        [i for i in node.inputs if node.phase == "backward" and graph.nodes[i].phase == "forward"],
+    )
+    right = (reused or node.inputs)[-1]
+    further = [far for i in node.inputs for far in nodes[i].inputs]
+    others = [i for i in (*further, *graph.consumers[node.id], *reversed(range(node.id))) if i not in node.inputs]
+    if reused:
+        others = [i for i in others if nodes[i].phase == "forward"]
+    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant"]
+    if nodes[right].kind == "constant" or drawing.elements.get(right) == drawing.elements.get(node.id):
+        return None
+    text = graphs.reads_question(node_text(node), bool(reused))
+    return which(text, right, named[:20], drawing.elements.get, lambda i: node_name(nodes[i]))
 
 
 def _legend(graph: Graph) -> tuple[tuple[str, str], ...]:

@@ -17,8 +17,9 @@ from .captions import timelines as said
 from .captions.sentences import and_note
 from .facts import Rows
 from .plots import Axis, Plot
+from .questions import in_words
 from .routes import Box
-from .scene import Change, Pane, Scene
+from .scene import Change, Pane, Question, Scene
 from .shapes import shortened, writable
 from .steps import Listing, Row, Steps, listings_pane
 from .tasks_shown import task_names
@@ -189,17 +190,22 @@ def _steps(
     steps = Steps("\n".join([*first, *([] if moments else [said.TOO_MANY_CHANGES])]))
     times = [{record.time for record in strip.records} for strip in totals]
     before: list[set[int]] = [set() for _ in totals]
+    live = 0.0
     for place, time in enumerate(moments):
         changes = [Change(f"now.{n}", None, {"now": bytes_text(strip.at(time))}) for n, strip in enumerate(strips)]
-        captions = []
+        captions: list[str] = []
+        asks: Question | None = None
         for number, strip in enumerate(totals):
             alive = strip.alive(time)
             if time in times[number]:
                 which = f"{names[number]}: " if len(totals) > 1 else ""
                 captions.append(which + _moment_caption(strip, time, set(alive), before[number]))
+                if not number:
+                    asks = _question(strip, time, live, set(alive), before[number])
+                    live = strip.at(time)
             before[number] = set(alive)
             changes += living[number].show(alive, partial(_row, strip.timeline))
-        steps.add("\n".join(captions), changes, [Change(f"moment.{place}", "active")])
+        steps.add("\n".join(captions), changes, [Change(f"moment.{place}", "active")], question=asks)
     if moments:
         steps.add("\n".join(["Done.", *first]))
     return steps
@@ -210,11 +216,26 @@ def _row(timeline: Timeline, _place: int, task: int) -> Row:
     return Row(f"{name} {bytes_text(timeline.tasks.nbytes[task])}", "done")
 
 
-def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int]) -> str:
+def _news(strip: _Strip, alive: set[int], before: set[int]) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The tasks whose results begin to live, and those whose results are freed, with their bytes."""
     t, name = strip.timeline, task_names(strip.timeline.tasks)
     born, freed = (
         [(name(task), t.tasks.nbytes[task]) for task in sorted(tasks)] for tasks in (alive - before, before - alive)
     )
+    return born, freed
+
+
+def _question(strip: _Strip, time: float, live: float, alive: set[int], before: set[int]) -> Question | None:
+    """Before a change: how many bytes live then? A reader may forget what is freed, or what begins to live."""
+    born, freed = _news(strip, alive, before)
+    more, less = (sum(nbytes for _, nbytes in tasks) for tasks in (born, freed))
+    text = said.live_question(time, live, born, [task for task, _ in freed])
+    wrong = [live + more, live - less, live, more, live + more + less]
+    return in_words(text, bytes_text(strip.at(time)), [bytes_text(nbytes) for nbytes in wrong if nbytes >= 0])
+
+
+def _moment_caption(strip: _Strip, time: float, alive: set[int], before: set[int]) -> str:
+    born, freed = _news(strip, alive, before)
     peak = said.PEAK if strip.peak.nbytes and time == strip.peak.time else ""
     return and_note(said.memory_caption(time, born, freed, strip.at(time)), peak)
 

@@ -13,9 +13,10 @@ from .drawing import key_of, node_label, node_name
 from .facts import Rows, graph_facts
 from .plan_bars import Bar, values_of
 from .plan_chart import PlanChart, buffer_key, moment_key, step_key
+from .questions import CHOICES
 from .scene import Change, Pane, Question, Scene
 from .shapes import Text, writable
-from .steps import CHOICES, Steps
+from .steps import Steps
 from .subjects import described, with_writable_names
 from .tables import Entry, Share, table
 from .values import bytes_text

@@ -16,10 +16,11 @@ from .captions import caption, scheduling
 from .captions.sentences import and_note
 from .captions.timelines import figures_caption
 from .drawing import draw
+from .questions import which
 from .races import Race
 from .scene import Change, Question, Scene
 from .shapes import Text, shortened, writable
-from .steps import Listing, Row, Steps, listings_pane, question
+from .steps import Listing, Row, Steps, listings_pane
 from .subjects import described
 from .tasks_shown import graph_of_tasks, task_facts, task_keys, task_names
 from .values import number_text, time_text
@@ -191,7 +192,7 @@ class QueueFrames:
 
     def _question(self, taken: int) -> Question | None:
         """Which of the ready tasks is taken next?"""
-        return question(scheduling.taken_question(self.policy), taken, sorted(self.ready), self._element, self._short)
+        return which(scheduling.taken_question(self.policy), taken, sorted(self.ready), self._element, self._short)
 
     def _element(self, task: int) -> str | None:
         return self.drawing.elements.get(self.place[task])

@@ -8,6 +8,7 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 
 from .captions import Names, caption, registration
+from .questions import which
 from .registrations import (
     Part,
     Reader,
@@ -19,7 +20,7 @@ from .registrations import (
     readers_of,
     whole_name,
 )  # fmt: skip
-from .scene import Change, Scene, State
+from .scene import Change, Question, Scene, State
 from .shapes import Text
 from .steps import Steps
 from .subjects import registration_of
@@ -90,6 +91,7 @@ class _Telling:
             if isinstance(event, events.OpReplaced):
                 self.steps.add(caption(event, names))
             return
+        asks = self._question(part)
         self.there[part.key] = part
         seen = Change(
             part.key, "ready" if part.is_default else "done", {"function": part.function, "detail": part.detail}
@@ -98,7 +100,18 @@ class _Telling:
         lasting = [seen, *(Change(reader.key, self._state(reader), {"has": self._has(reader)}) for reader in met)]
         passing = [Change(part.key, "active"), *(Change(reader.key, "target") for reader in met)]
         said = registration.part_caption(caption(event, names), part.kind, [reader.name for reader in met])
-        self.steps.add(said, lasting, passing, part.key, None if part.source is None else str(part.source))
+        self.steps.add(said, lasting, passing, part.key, None if part.source is None else str(part.source), asks)
+
+    def _question(self, part: Part) -> Question | None:
+        """Before the first part of its kind: who will read it?"""
+        if any(part.kind == before.kind for before in self.there.values()):
+            return None
+        readers = [place for place, reader in enumerate(self.readers) if reader in part.readers]
+        others = [place for place in range(len(self.readers)) if place not in readers]
+        text = registration.reader_question(part.label, part.op)
+        return which(
+            text, readers[0], others, lambda place: self.readers[place].key, lambda place: self.readers[place].name
+        )
 
     def end(self) -> None:
         """Add the frame that says who still lacks something."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from . import plots, shapes
 from .captions import training
 from .plots import Axis, Plot, run_css
-from .scene import Change, Pane, Scene
+from .questions import in_words
+from .scene import Change, Pane, Question, Scene
 from .steps import Steps
 from .subjects import described
 from .view import View
@@ -92,11 +93,17 @@ def _steps(by_width: Sequence[Sequence[Cost]]) -> Steps:
     for costs in by_width:
         key = _key(costs)
         text = training.cost_caption(costs[0].setting.width, [cost.ratio for cost in costs])
-        steps.add(text, [Change(key, "done")], [Change(key, "active")])
+        steps.add(text, [Change(key, "done")], [Change(key, "active")], question=_question(costs, by_width))
     every = [cost for costs in by_width for cost in costs]
     quiet = sum(cost.is_measured for cost in every)
     steps.add(training.cost_closing(len(every), quiet))
     return steps
+
+
+def _question(costs: Sequence[Cost], by_width: Sequence[Sequence[Cost]]) -> Question | None:
+    """Before a width: what does the wrong rule cost? It may be nothing, or what it costs at another width."""
+    words = [training.cost_words([cost.ratio for cost in some]) for some in (costs, *by_width)]
+    return in_words(training.cost_question(costs[0].setting.width), words[0], [*words[1:], "1", "0.5"])
 
 
 def _facts(costs: Sequence[Cost]) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,7 @@ from .captions.sentences import and_note
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
 from .insides import OpensOps, numbers_in, of_recorded
+from .questions import in_words
 from .scene import Change, Pane, Question, Scene, State
 from .shapes import Text, shortened, writable
 from .steps import Steps
@@ -188,11 +189,9 @@ class _Asking:
         """Before a rule answers: which shape comes out?"""
         if not event.rule:
             return None
-        right = shape_words(event.shape)
-        others = [text for text in map(shape_words, _likely(event.operands)) if text != right]
-        choices = sorted([right, *list(dict.fromkeys(others))[:3]])
-        said = passes.shape_question(event)
-        return Question(said, tuple((f"shape {text}", text) for text in choices), f"shape {right}")
+        return in_words(
+            passes.shape_question(event), shape_words(event.shape), map(shape_words, _likely(event.operands))
+        )
 
     def _label(self, node: int) -> str:
         return node_label(self.graph.nodes[node])

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from . import shapes
+from .questions import spread
 from .routes import Box
 from .scene import Change, Frame, Pane, Question, State
 from .shapes import Text
 
 
 class Steps:
-    """Collects frames. A passing change is taken back in the frame after it.
+    """Collects frames. A passing change is taken back in the frame after it, and of many questions a dozen are asked.
 
     >>> steps = Steps("Before the first step.")
     >>> steps.add("It runs.", passing=[Change("n1", "active")])
@@ -22,10 +23,15 @@ class Steps:
     """
 
     def __init__(self, caption: str, changes: Iterable[Change] = ()) -> None:
-        self.frames: list[Frame] = []
+        self._frames: list[Frame] = []
         self._lasting: dict[str, State] = {}
         self._passing: dict[str, State] = {}
         self.add(caption, changes)
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """All frames so far."""
+        return spread(self._frames)
 
     def add(
         self,
@@ -47,25 +53,7 @@ class Steps:
             if change.state is not None:
                 self._passing[change.element] = change.state
             merged[change.element] = _merged(merged.get(change.element), change)
-        self.frames.append(Frame(caption, tuple(merged.values()), focus, source, question))
-
-
-CHOICES = 5  # of a question, at most
-
-
-def question(
-    text: str, right: int, candidates: Iterable[int], element: Callable[[int], str | None], label: Callable[[int], str]
-) -> Question | None:
-    """A question whose choices are the right answer and the first candidates that are drawn; none where nothing is to choose.
-
-    >>> question("Which is next?", 3, [1, 2, 3], "n{}".format, "node {}".format).choices
-    (('n1', 'node 1'), ('n2', 'node 2'), ('n3', 'node 3'))
-    """
-    others = [one for one in candidates if one != right and element(one) is not None][: CHOICES - 1]
-    if not others or element(right) is None:
-        return None
-    choices = sorted((label(one), str(element(one))) for one in (right, *others))  # an order that gives nothing away
-    return Question(text, tuple((key, name) for name, key in choices), str(element(right)))
+        self._frames.append(Frame(caption, tuple(merged.values()), focus, source, question))
 
 
 def _merged(first: Change | None, second: Change) -> Change:

@@ -10,8 +10,10 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
 
-from .drawing import Drawing
-from .scene import Change
+from .captions import Names, gradients
+from .drawing import Drawing, node_name
+from .questions import of_product, which
+from .scene import Change, Question
 from .values import box_text
 
 LEGEND = (
@@ -49,6 +51,19 @@ class TangentsShown:
             case events.TangentPushed():
                 return self._pushed(event, node)
         return Shown(self.drawing.node(node, "done", tangent=tangent_line(event.tangents[0])), (), node)
+
+    def question(self, event: Event, name: Names) -> Question | None:
+        """Before a part of a tangent: what is it? Or, where numbers are many: which operand does it come from?"""
+        if not isinstance(event, events.TangentPushed) or event.serial not in self.ids:
+            return None
+        asked = of_product(gradients.part_question(event, name), event.tangent, event.local, event.part)
+        if asked is not None or event.parts > 1 or event.sender not in self.ids:
+            return asked
+        operands = list(dict.fromkeys(self.graph.nodes[self.ids[event.serial]].inputs))
+        names = [node_name(self.graph.nodes[one]) for one in operands]
+        text = gradients.sender_question(event, [f"`{one}`" for one in names], name)
+        label = dict(zip(operands, names, strict=True)).__getitem__
+        return which(text, self.ids[event.sender], operands, self.drawing.elements.get, label)
 
     def _called(self, event: events.OpCalled, node: int) -> Shown:
         inputs = self.graph.nodes[node].inputs

@@ -13,7 +13,8 @@ from . import shapes
 from .captions import timelines as said
 from .captions.timelines import cause_words
 from .facts import Rows
-from .scene import Change, Pane, Scene
+from .questions import which
+from .scene import Change, Pane, Question, Scene
 from .steps import Steps
 from .subjects import described
 from .tasks_shown import task_facts, task_names
@@ -129,6 +130,7 @@ class _Film:
         lasting: list[Change] = []
         passing = [Change(f"moment.{place}", "active")] if place + 1 < len(self.moments) else []
         captions, focus = [], None
+        asks = self._question(self.charts[0], time)
         for chart, called, happenings in zip(self.charts, self.names, self.happenings, strict=True):
             now = happenings.get(time)
             if now is None:
@@ -138,7 +140,20 @@ class _Film:
             passing += [Change(chart.keys[task], "used") for task in now.ended]
             focus = next((chart.keys[task] for task in [*now.begun, *now.ended]), focus)
             captions.append((f"{called}: " if len(self.charts) > 1 else "") + _caption(chart, time, now))
-        steps.add("\n".join(captions), lasting, passing, focus)
+        steps.add("\n".join(captions), lasting, passing, focus, question=asks)
+
+    def _question(self, chart: Chart, time: float) -> Question | None:
+        """Before a task begins that waited for one other: for which?"""
+        t, now, name = chart.timeline, self.happenings[0].get(time), task_names(chart.timeline.tasks)
+        for task in [] if now is None else now.begun:
+            needed = {*t.tasks.predecessors[task], *(other for other in t.order if t.lanes[other] == t.lanes[task])}
+            ended = [other for other in now.ended if other in needed]
+            if len(ended) == 1:
+                others = [other for other in t.order if t.starts[other] < time and other != task]
+                others.sort(key=lambda other: (other not in t.tasks.predecessors[task], -t.ends[other]))
+                text = said.waited_question(name(task), time)
+                return which(text, ended[0], others, chart.keys.__getitem__, lambda one: name(one).strip("`"))
+        return None
 
 
 def _happenings(chart: Chart) -> dict[float, _Happening]:

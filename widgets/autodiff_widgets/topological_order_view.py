@@ -15,9 +15,10 @@ from .captions.sentences import and_note
 from .drawing import Drawing, draw, node_label, node_lines, node_text
 from .facts import graph_facts
 from .insides import OpensOps, of_recorded
+from .questions import which
 from .scene import Change, Question, Scene, State
 from .shapes import Text
-from .steps import Listing, Row, Steps, question
+from .steps import Listing, Row, Steps
 from .subjects import graph_from
 
 Algorithm = Literal["depth_first", "kahn"]
@@ -117,7 +118,7 @@ class _Order:
             return None
         left = [node.id for node in self.graph if node.id == event.node or node.id not in self.in_order]
         self.in_order.add(event.node)
-        return question(orders.QUESTION, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
+        return which(orders.QUESTION, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
 
     def waiting_entries(self) -> list[int]:
         """The stack or queue, the node that leaves next first."""

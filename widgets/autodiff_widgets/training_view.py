@@ -11,8 +11,9 @@ from autodiff_lab.events import StepTrained, TrainingStopped
 from . import plots, shapes
 from .captions import Names, caption, listed, training
 from .plots import Axis, Plot, axis_of, run_css
+from .questions import in_words
 from .routes import Box, Point
-from .scene import Change, Pane, Scene
+from .scene import Change, Pane, Question, Scene
 from .steps import Steps
 from .subjects import described
 from .values import number_text
@@ -199,12 +200,22 @@ def _steps(curves: Sequence[Curve], outcome: str | None) -> Steps:
     for step, told in by_step.items():
         numbers = [_numbers(curve, event) for curve, event in told]
         text = "\n".join(caption(event, NAMES) for _, event in told)
-        key = f"step.{step}"
-        steps.add(text, [Change(key, "done"), *numbers], [Change(key, "active")])
+        key, asks = f"step.{step}", _question(told)
+        steps.add(text, [Change(key, "done"), *numbers], [Change(key, "active")], question=asks)
     ending = f"`{curves[-1].name}` {outcome}." if outcome else ""
     runs = [training.run_closing(curve.name, [step.loss for step in curve.steps]) for curve in curves]
     steps.add(training.closing(ending, runs))
     return steps
+
+
+def _question(told: Sequence[tuple[Curve, StepTrained | TrainingStopped]]) -> Question | None:
+    """Before a step of the last run: what becomes of its loss?"""
+    curve, event = told[-1]
+    before = next((step for step in reversed(curve.steps) if step.step < event.step), None)
+    if before is None or isinstance(event, TrainingStopped) or not math.isfinite(before.loss):
+        return None
+    text = training.loss_question(curve.name, event.step)
+    return in_words(text, training.loss_answer(before.loss, event.loss), training.LOSSES)
 
 
 def _numbers(curve: Curve, event: StepTrained | TrainingStopped) -> Change:

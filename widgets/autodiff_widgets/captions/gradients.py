@@ -150,7 +150,7 @@ def passes_closing(passes: int, rules: int) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- questions
 
-COMPLETE = "Which node has its whole gradient next, so that its rules can run?"
+COMPLETE = "Whose gradient is complete now, so that its rules run next?"
 
 
 def sent_question(event: events.ContributionAdded, name: Names) -> str:
@@ -171,3 +171,8 @@ def part_question(event: events.TangentPushed, name: Names) -> str:
     """Before a part of a tangent: what does the rule make of the operand's tangent?"""
     sender, tangent = name(event.sender), value_text(event.tangent)
     return f"{sender} has the tangent {tangent}. What does {name(event.serial)} get from it?"
+
+
+def sender_question(event: events.TangentPushed, operands: list[str], name: Names) -> str:
+    """Before a tangent comes from one of several operands: from which?"""
+    return f"{name(event.serial)} is computed from {listed(operands)}, and only one of them moves. Which one?"

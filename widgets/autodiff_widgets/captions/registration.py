@@ -137,3 +137,11 @@ def dispatch_closing(call: str, kernel: str | None) -> str:
 def kernel_question(device: str, dtype: str) -> str:
     """Before dispatch looks at a key: what is there?"""
     return f"Dispatch looks for a kernel for {_key(device, dtype)}. What does it find?"
+
+
+NONE_THERE = "there is none"
+
+
+def why_question(kernel: str, detail: str) -> str:
+    """Before dispatch ends: why was a kernel not taken?"""
+    return f"The kernel `{kernel}`, {detail}, is not taken. Why not?"

@@ -122,7 +122,7 @@ def peak_caption(time: float, nbytes: float, alive: list[str]) -> str:
 
 def waited_question(task: str, time: float) -> str:
     """Before a moment at which a task begins: whose end made that possible?"""
-    return f"{task} begins at {time_text(time)}. Which task has to end first?"
+    return f"{task} begins at {time_text(time)}. Whose end was it still waiting for?"
 
 
 def live_question(time: float, now: float, born: list[tuple[str, float]], freed: list[str]) -> str:
