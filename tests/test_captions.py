@@ -2,23 +2,111 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
+import autodiff_widgets as aw
 import numpy as np
 import pytest
-from autodiff_widgets.captions import SENTENCES, Names, caption, counted, gradients, listed
+from autodiff_widgets.captions import NOT_SHOWN, SENTENCES, Names, Sentence, caption, counted, gradients, listed
 from autodiff_widgets.values import bytes_text, value_text
+from autodiff_widgets.view import View
 
+import autodiff_lab as ad
 from autodiff_lab import events
+from tests.drawn_graphs import GRAPHS
+from tests.drawn_ops import heard_while, typed_op
+from tests.test_every_view import VIEWS, registered_here
 
 NAMES = Names("`{}`".format, lambda node, name: f"`saved {name}`", {2: 2, 1: 1})
 
 
-def test_every_event_kind_has_a_sentence() -> None:
-    classes = {kind for kind in vars(events).values() if isinstance(kind, type)}
-    kinds = set(get_args(events.Event))
-    assert kinds == {kind for kind in classes if hasattr(kind, "_fields")}
-    assert len(kinds) > 10 and kinds == set(SENTENCES)
+def test_every_event_kind_has_a_sentence_and_every_sentence_an_event() -> None:
+    records = {kind for kind in vars(events).values() if isinstance(kind, type) and hasattr(kind, "_fields")}
+    assert set(get_args(events.Event)) == records == set(SENTENCES) and len(records) > 10
+
+
+def test_event_records_live_in_one_module() -> None:
+    for module in Path(ad.__file__).parent.rglob("*.py"):
+        told = re.findall(r"\btell\(\s*([A-Za-z_.]+)\(", module.read_text(encoding="utf-8"))
+        assert {name.partition(".")[0] for name in told if name[:1].isupper()} == set(), module
+        assert all(hasattr(events, name.removeprefix("events.")) for name in told if name.startswith("events.")), module
+
+
+def unused(x: Any) -> Any:
+    _ = ad.ops.exp(x)
+    return x * 2.0
+
+
+def rank_lost() -> View:
+    """The shapes of an op whose rule knows less than its operands' shapes say."""
+    op = ad.register_op("Forgetful").input("x: float").output("y: float")
+    op.shape_fn(lambda context: None).kernel(lambda xp, x: x, "cpu")
+    return aw.ShapeInferenceView(ad.record(ad.ops.Forgetful, np.ones((2, 3))))
+
+
+def with_loops() -> View:
+    """A fusion with the loops that planning chose."""
+    graph = GRAPHS["expression"]
+    with ad.listen() as heard:
+        ad.plan(graph)
+    return aw.FusionView(graph, heard)
+
+
+# what says the rest: views of what seldom happens
+RARE: tuple[Callable[[], View], ...] = (
+    with_loops,
+    partial(registered_here, rank_lost),
+    partial(registered_here, lambda: aw.RegistrationView(heard_while(lambda: (typed_op(), typed_op())))),
+    lambda: aw.PlanView(ad.plan(ad.record(unused, 2.0))),
+    lambda: aw.TrainingView([events.StepTrained("mine", 1, 2.0, 1.0), events.TrainingStopped("mine", 2, "no sum")]),
+)
+
+
+def test_views_say_every_sentence_but_those_that_are_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: set[type] = set()
+
+    def watched(kind: type, sentence: Sentence) -> Sentence:
+        return lambda event, name: (said.add(kind), sentence(event, name))[1]
+
+    for kind, sentence in list(SENTENCES.items()):
+        monkeypatch.setitem(SENTENCES, kind, watched(kind, sentence))
+    for make in (*VIEWS.values(), *RARE):
+        make()
+    assert said == set(SENTENCES) - set(NOT_SHOWN)
+    assert all(reason.strip() for reason in NOT_SHOWN.values())
+
+
+def test_no_sentence_stands_in_a_view() -> None:
+    """What a view gives to Steps or to a Frame comes from captions: never a text that ends a sentence there."""
+    for module in Path(aw.__file__).parent.glob("*_view.py"):
+        for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in (
+                "Steps",
+                "Frame",
+                "steps.add",
+                "self.steps.add",
+            ):
+                texts = [part.value for part in ast.walk(call) if isinstance(part, ast.Constant)]
+                assert not [
+                    text for text in texts if isinstance(text, str) and re.search(r" .*[a-z]{2}[.!?]( |$)", text)
+                ], module
+
+
+def test_captions_and_questions_read_as_english() -> None:
+    for make in (make for name, make in VIEWS.items() if "hostile" not in name):
+        for frame in make().frames:
+            for text in [*frame.caption.split("\n"), *([frame.question.text] if frame.question else [])]:
+                plain = re.sub(r"`[^`]*`|\([^)]*\)|\[.*\]", "#", text)  # what a user named, and numbers of an array
+                assert not re.search(
+                    r"\b1 (?!times\b)(?:nodes|inputs|tasks|steps|ops|values|lanes|kernels|calls)\b", plain
+                ), text
+                assert "  " not in plain and " ," not in plain and ".." not in plain, text
+                assert text[:1] == "`" or not text[:1].islower(), text
 
 
 def contribution(
@@ -36,8 +124,8 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
 @pytest.mark.parametrize(
     ("event", "sentence"),
     [
-        (events.NodeEntered(3, None), "The search starts at the output `3`: it goes on the stack."),
-        (events.NodeEntered(1, 3), "`3` needs `1` first: `1` goes on the stack."),
+        (events.NodeEntered(3, None), "The search starts at the output `3`, which goes on the stack."),
+        (events.NodeEntered(1, 3), "`3` needs `1` first, which goes on the stack."),
         (events.DependenciesCounted(1, 0), "`1` waits for no input."),
         (events.DependenciesCounted(1, 1), "`1` waits for 1 input."),
         (events.DependencyDone(1, 3, 2), "`1` is done, so `3` still waits for 2 inputs."),
@@ -126,7 +214,7 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
         ),
         (
             events.KernelConsidered("mul", "any", "any", "mul", True),
-            "Dispatch of `mul` looks for a kernel for every array library and every dtype and takes `mul`.",
+            "Dispatch of `mul` looks for a kernel for any array library and any dtype and takes `mul`.",
         ),
         (
             events.KernelCreated("mul", "create", "cpu", ("float32", "number"), {"alpha": 2.0}, True),
@@ -135,7 +223,7 @@ def pushed(tangent: Any, local: Any, part: Any, total: Any, count: int = 1, dire
         ),
         (
             events.SavedValueReleased(3, "y", 8),
-            "No later rule of this sweep reads `saved y`, saved by `3`: its 8 B can be freed.",
+            "`3` saved `saved y`, and no later rule of this sweep reads it: 8 B can be freed.",
         ),
     ],
 )

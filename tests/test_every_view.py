@@ -409,7 +409,7 @@ def test_arguments_that_are_not_floating_are_passed_on_as_they_are() -> None:
     view = aw.GradientFlowView(
         lambda x, times, axis: (x["a"] * times).sum(axis=axis), {"a": np.array([1.0, 2.0])}, 3, 0
     )
-    assert view.frames[-1].caption == "Done. The gradients are: `x['a']` [3, 3]."
+    assert view.frames[-1].caption == "Done. The gradient is: `x['a']` [3, 3]."
 
 
 def test_each_step_of_a_function_names_the_line_that_it_belongs_to() -> None:

@@ -243,7 +243,7 @@ def test_a_border_because_of_an_unknown_shape_looks_otherwise_than_others() -> N
     view = aw.FusionView(losing())
     states = last_states(view)
     assert {state for key, state in states.items() if ">" in key and not key.endswith("~group")} == {"wrong"}
-    assert view.frames[-1].caption.startswith("4 kernels become 4.")
+    assert view.frames[-1].caption.startswith("Nothing is joined: 4 kernels")
 
 
 def test_a_fusion_that_writes_nothing_twice_is_drawn_as_it_is() -> None:

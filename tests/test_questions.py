@@ -9,7 +9,7 @@ import autodiff_widgets as aw
 import numpy as np
 import pytest
 from autodiff_widgets import questions
-from autodiff_widgets.captions import passes, training
+from autodiff_widgets.captions import gradients, passes, training
 from autodiff_widgets.scene import Change, Frame, Question
 from autodiff_widgets.view import View
 
@@ -68,6 +68,8 @@ def test_the_right_answer_is_what_the_next_frame_shows(asked: dict[str, list[tup
 def shows(frame: Frame, question: Question) -> bool:
     """Whether a frame shows the right answer: its element changes, or its words are there to read."""
     words = dict(question.choices)[question.right]
+    if words in (gradients.STILL, gradients.MOVES):
+        return True  # see the test of moving operands
     if words in (passes.YES, passes.NO):
         return ("are joined" in frame.caption) == (words == passes.YES)
     read = " ".join([frame.caption, *(text for change in frame.changes for text in change.texts.values())])
@@ -85,6 +87,15 @@ def test_a_product_is_asked_with_its_factors_their_sum_and_the_other_sign() -> N
     question = next(frame.question for frame in view.frames if "sends 1 × 5 = 5 to `x`" in frame.caption)
     assert question is not None and question.text == "`mul` (node 2) has the gradient 1. What does it send to `x`?"
     assert {name for _, name in question.choices} == {"5", "1", "6", "-5"}
+
+
+def test_of_many_numbers_it_is_asked_whether_they_move_at_all() -> None:
+    view = aw.ForwardModeView(lambda x, w: x @ w, np.ones((9, 9)), np.ones((9, 9)), seed={"x": 1.0})
+    asked = {f.question.text: dict(f.question.choices)[f.question.right] for f in view.frames if f.question}
+    assert asked == {
+        "`matmul` (node 2) gets a part of its tangent from `x`. What is in it?": gradients.MOVES,
+        "`matmul` (node 2) gets a part of its tangent from `w`. What is in it?": gradients.STILL,
+    }
 
 
 def test_a_further_contribution_is_asked_as_a_sum_that_a_reader_may_take_for_the_last_one() -> None:

@@ -49,7 +49,7 @@ class DispatchView(View):
         TypeError, ValueError: there is no such op, or it takes another number of operands; says what to pass.
 
     >>> print(DispatchView("exp", dtypes="float32").frames[-1].caption)
-    Done: exp on cpu with float32 runs the kernel `exp`.
+    Done: `exp` on cpu with float32 runs the kernel `exp`.
     """
 
     def __init__(
@@ -106,7 +106,9 @@ def dispatch_scene(heard: Sequence[Event], kernels: Mapping[Key, Part]) -> Scene
     for event in heard:
         search.show(event)
     search.end()
-    return Scene(f"Dispatch of {what}", search.panes(), tuple(search.steps.frames), search.facts(), LEGEND)
+    return Scene(
+        f"Dispatch of {what}".replace("`", ""), search.panes(), tuple(search.steps.frames), search.facts(), LEGEND
+    )
 
 
 class _Search:

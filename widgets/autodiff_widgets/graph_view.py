@@ -40,7 +40,7 @@ class GraphView(OpensOps):
     >>> import autodiff_lab as ad
     >>> GraphView(ad.record(lambda x, w: x * w, 2.0, 3.0))
     Graph <lambda>: 3 nodes, 2 edges: 3 elements, 5 frames
-      0. Graph <lambda>: 3 nodes, 2 edges. Step to see them in the order in which they were recorded.
+      0. Graph <lambda>: 3 nodes, 2 edges. Step to see the nodes in the order in which they were recorded.
       1. `x` is an input: shape (), float64.
       2. `w` is an input: shape (), float64.
       3. `mul` (node 2) = mul(`x`, `w`): shape (), float64.
@@ -125,7 +125,8 @@ def _question(graph: Graph, node: Node, drawing: Drawing) -> Question | None:
     others = [i for i in (*further, *graph.consumers[node.id], *reversed(range(node.id))) if i not in node.inputs]
     if reused:
         others = [i for i in others if nodes[i].phase == "forward"]
-    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant"]
+    read = {node_name(nodes[i]) for i in node.inputs}  # a name may be used again
+    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and node_name(nodes[i]) not in read]
     if nodes[right].kind == "constant" or drawing.elements.get(right) == drawing.elements.get(node.id):
         return None
     text = graphs.reads_question(node_text(node), bool(reused))

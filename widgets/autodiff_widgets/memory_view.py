@@ -14,7 +14,7 @@ from autodiff_lab.schedule.timeline import LiveBytes, Timeline
 
 from . import shapes
 from .captions import timelines as said
-from .captions.sentences import and_note
+from .captions.sentences import and_note, of_one
 from .facts import Rows
 from .plots import Axis, Plot
 from .questions import in_words
@@ -186,7 +186,7 @@ def _steps(
 ) -> Steps:
     totals = [next(strip for strip in strips if strip.timeline is timeline) for timeline in timelines]
     names = timeline_names(timelines)
-    first = [f"{called}: {_peak_caption(strip)}" for called, strip in zip(names, totals, strict=True)]
+    first = [of_one(called, _peak_caption(strip)) for called, strip in zip(names, totals, strict=True)]
     steps = Steps("\n".join([*first, *([] if moments else [said.TOO_MANY_CHANGES])]))
     times = [{record.time for record in strip.records} for strip in totals]
     before: list[set[int]] = [set() for _ in totals]
@@ -198,8 +198,8 @@ def _steps(
         for number, strip in enumerate(totals):
             alive = strip.alive(time)
             if time in times[number]:
-                which = f"{names[number]}: " if len(totals) > 1 else ""
-                captions.append(which + _moment_caption(strip, time, set(alive), before[number]))
+                text = _moment_caption(strip, time, set(alive), before[number])
+                captions.append(of_one(names[number], text) if len(totals) > 1 else text)
                 if not number:
                     asks = _question(strip, time, live, set(alive), before[number])
                     live = strip.at(time)
@@ -228,6 +228,8 @@ def _news(strip: _Strip, alive: set[int], before: set[int]) -> tuple[list[tuple[
 def _question(strip: _Strip, time: float, live: float, alive: set[int], before: set[int]) -> Question | None:
     """Before a change: how many bytes live then? A reader may forget what is freed, or what begins to live."""
     born, freed = _news(strip, alive, before)
+    if not freed:
+        return None
     more, less = (sum(nbytes for _, nbytes in tasks) for tasks in (born, freed))
     text = said.live_question(time, live, born, [task for task, _ in freed])
     wrong = [live + more, live - less, live, more, live + more + less]

@@ -50,7 +50,7 @@ class PlanView(View):
     >>> import autodiff_lab as ad
     >>> view = PlanView(ad.plan(ad.record(lambda x: ad.ops.tanh(x @ x) @ x, np.eye(2)), fuse=False))
     >>> print(view.frames[2].caption)
-    Step 1 runs `tanh`, as ufunc. `tanh` is written over `matmul`, which nobody reads again: 32 B of buffer 0.
+    Step 1 runs `tanh`, by 1 NumPy call. `tanh` is written over `matmul`, which nobody reads again: 32 B of buffer 0.
     """
 
     def __init__(self, plan: Any, **traits: Any) -> None:

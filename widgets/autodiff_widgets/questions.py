@@ -46,7 +46,7 @@ def of_product(text: str, one: Any, other: Any, product: Any) -> Question | None
     """
     if other is None:
         return None
-    return _in_numbers(text, product, one, other, lambda a, b: (a, b, a + b, -numbers_of(product)))
+    return _in_numbers(text, product, one, other, lambda a, b: (a, b, a + b, 0 - numbers_of(product)))
 
 
 def of_sum(text: str, before: Any, added: Any, total: Any) -> Question | None:

@@ -103,8 +103,8 @@ class _Telling:
         self.steps.add(said, lasting, passing, part.key, None if part.source is None else str(part.source), asks)
 
     def _question(self, part: Part) -> Question | None:
-        """Before the first part of its kind: who will read it?"""
-        if any(part.kind == before.kind for before in self.there.values()):
+        """Before the first part that these read: who will read it?"""
+        if any(part.readers == before.readers for before in self.there.values()):
             return None
         readers = [place for place, reader in enumerate(self.readers) if reader in part.readers]
         others = [place for place in range(len(self.readers)) if place not in readers]

@@ -103,7 +103,7 @@ def _steps(by_width: Sequence[Sequence[Cost]]) -> Steps:
 def _question(costs: Sequence[Cost], by_width: Sequence[Sequence[Cost]]) -> Question | None:
     """Before a width: what does the wrong rule cost? It may be nothing, or what it costs at another width."""
     words = [training.cost_words([cost.ratio for cost in some]) for some in (costs, *by_width)]
-    return in_words(training.cost_question(costs[0].setting.width), words[0], [*words[1:], "1", "0.5"])
+    return in_words(training.cost_question(costs[0].setting.width), words[0], [*words[1:], "1", "2", "0.5"])
 
 
 def _facts(costs: Sequence[Cost]) -> tuple[tuple[str, str], ...]:

@@ -6,15 +6,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from autodiff_lab import events
 from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
 
 from .captions import Names, gradients
-from .drawing import Drawing, node_name
-from .questions import of_product, which
+from .drawing import Drawing
+from .questions import in_words, of_product
 from .scene import Change, Question
-from .values import box_text
+from .values import box_text, is_short, numbers_of
 
 LEGEND = (
     ("waiting", "no tangent yet"), ("active", "its rules run"), ("used", "value that the rule reads"),
@@ -53,17 +55,14 @@ class TangentsShown:
         return Shown(self.drawing.node(node, "done", tangent=tangent_line(event.tangents[0])), (), node)
 
     def question(self, event: Event, name: Names) -> Question | None:
-        """Before a part of a tangent: what is it? Or, where numbers are many: which operand does it come from?"""
+        """Before a part of a tangent: what is it? Or, where its numbers are many: are they all 0?"""
         if not isinstance(event, events.TangentPushed) or event.serial not in self.ids:
             return None
         asked = of_product(gradients.part_question(event, name), event.tangent, event.local, event.part)
-        if asked is not None or event.parts > 1 or event.sender not in self.ids:
+        if asked is not None or is_short(event.part):
             return asked
-        operands = list(dict.fromkeys(self.graph.nodes[self.ids[event.serial]].inputs))
-        names = [node_name(self.graph.nodes[one]) for one in operands]
-        text = gradients.sender_question(event, [f"`{one}`" for one in names], name)
-        label = dict(zip(operands, names, strict=True)).__getitem__
-        return which(text, self.ids[event.sender], operands, self.drawing.elements.get, label)
+        right = gradients.MOVES if np.any(numbers_of(event.part)) else gradients.STILL
+        return in_words(gradients.moving_question(event, name), right, (gradients.MOVES, gradients.STILL))
 
     def _called(self, event: events.OpCalled, node: int) -> Shown:
         inputs = self.graph.nodes[node].inputs

@@ -11,6 +11,7 @@ from autodiff_lab.schedule.timeline import Timeline
 
 from . import shapes
 from .captions import timelines as said
+from .captions.sentences import of_one
 from .captions.timelines import cause_words
 from .facts import Rows
 from .questions import which
@@ -139,7 +140,8 @@ class _Film:
             lasting += [Change(chart.keys[task], "idle") for task in now.ended]
             passing += [Change(chart.keys[task], "used") for task in now.ended]
             focus = next((chart.keys[task] for task in [*now.begun, *now.ended]), focus)
-            captions.append((f"{called}: " if len(self.charts) > 1 else "") + _caption(chart, time, now))
+            text = _caption(chart, time, now)
+            captions.append(of_one(called, text) if len(self.charts) > 1 else text)
         steps.add("\n".join(captions), lasting, passing, focus, question=asks)
 
     def _question(self, chart: Chart, time: float) -> Question | None:

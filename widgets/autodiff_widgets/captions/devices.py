@@ -21,7 +21,7 @@ NOT_SHOWN: Mapping[type[Event], str] = {
 @says(events.WorkQueued)
 def _work_queued(event: events.WorkQueued, name: Names) -> str:
     when = f"from {time_text(event.start)} to {time_text(event.end)}"
-    return f"At {time_text(event.queued)} the host queues {event.name} on {event.device}, where it runs {when}."
+    return f"At {time_text(event.queued)} the host queues `{event.name}` on {event.device}, where it runs {when}."
 
 
 @says(events.Transferred)
@@ -34,4 +34,4 @@ def _transferred(event: events.Transferred, name: Names) -> str:
 def _synchronised(event: events.Synchronised, name: Names) -> str:
     waited = event.end - event.start
     took = f"waits {time_text(waited)}" if waited else "need not wait"
-    return f"{event.asked_by} needs what {event.device} has computed: the host {took}."
+    return f"`{event.asked_by}` needs what {event.device} has computed: the host {took}."

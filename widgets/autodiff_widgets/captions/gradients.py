@@ -110,9 +110,8 @@ def _contribution_added(event: events.ContributionAdded, name: Names) -> str:
 
 @says(events.SavedValueReleased)
 def _saved_value_released(event: events.SavedValueReleased, name: Names) -> str:
-    what = name.saved(event.serial, event.name)
-    size = bytes_text(event.nbytes)
-    return f"No later rule of this sweep reads {what}, saved by {name(event.serial)}: its {size} can be freed."
+    what, size = name.saved(event.serial, event.name), bytes_text(event.nbytes)
+    return f"{name(event.serial)} saved {what}, and no later rule of this sweep reads it: {size} can be freed."
 
 
 def fault_caption(fault: FaultFound) -> str:
@@ -173,6 +172,9 @@ def part_question(event: events.TangentPushed, name: Names) -> str:
     return f"{sender} has the tangent {tangent}. What does {name(event.serial)} get from it?"
 
 
-def sender_question(event: events.TangentPushed, operands: list[str], name: Names) -> str:
-    """Before a tangent comes from one of several operands: from which?"""
-    return f"{name(event.serial)} is computed from {listed(operands)}, and only one of them moves. Which one?"
+STILL, MOVES = "only zeros: it stands still", "numbers that are not all 0"
+
+
+def moving_question(event: events.TangentPushed, name: Names) -> str:
+    """Before a part of a tangent with many numbers: does its operand move at all?"""
+    return f"{name(event.serial)} gets a part of its tangent from {name(event.sender)}. What is in it?"

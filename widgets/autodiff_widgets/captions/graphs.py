@@ -14,7 +14,7 @@ def size_words(graph: Graph) -> str:
 
 def opening(title: str) -> str:
     """How the steps through a graph begin."""
-    return f"{title}. Step to see them in the order in which they were recorded."
+    return f"{title}. Step to see the nodes in the order in which they were recorded."
 
 
 def closing(count: int) -> str:

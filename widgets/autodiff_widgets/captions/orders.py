@@ -25,10 +25,9 @@ def closing(count: int) -> str:
 
 @says(events.NodeEntered)
 def _node_entered(event: events.NodeEntered, name: Names) -> str:
-    here = name(event.node)
     if event.via is None:
-        return f"The search starts at the output {here}: it goes on the stack."
-    return f"{name(event.via)} needs {here} first: {here} goes on the stack."
+        return f"The search starts at the output {name(event.node)}, which goes on the stack."
+    return f"{name(event.via)} needs {name(event.node)} first, which goes on the stack."
 
 
 @says(events.NodeSeenAgain)
@@ -38,8 +37,8 @@ def _node_seen_again(event: events.NodeSeenAgain, name: Names) -> str:
 
 @says(events.NodeFinished)
 def _node_finished(event: events.NodeFinished, name: Names) -> str:
-    here = name(event.node)
-    return f"All inputs of {here} are in the order: {here} leaves the stack and is number {event.position + 1} in the order."
+    number = f"it leaves the stack and is number {event.position + 1} in the order"
+    return f"Nothing that {name(event.node)} needs is missing: {number}."
 
 
 @says(events.DependenciesCounted)

@@ -107,9 +107,11 @@ def gains_caption(before: int, after: int, bytes_before: int, bytes_after: int) 
     >>> gains_caption(2, 1, 40, 24)
     '2 kernels become 1. One by one they read and write 40 B of memory, in groups 24 B.'
     """
-    kernels = f"{counted(before, 'kernel')} {'becomes' if before == 1 else 'become'} {after}"
+    kernels = counted(before, "kernel")
+    if before == after:
+        return f"Nothing is joined: {kernels}, to read and write {bytes_text(bytes_before)} of memory."
     moved = f"One by one they read and write {bytes_text(bytes_before)} of memory, in groups {bytes_text(bytes_after)}."
-    return f"{kernels}. {moved}"
+    return f"{kernels} become {after}. {moved}"
 
 
 # ----------------------------------------------------------------------------------------------------------- questions

@@ -35,8 +35,15 @@ def _step_planned(event: events.StepPlanned, name: Names) -> str:
     what = name(event.nodes[-1])
     if len(event.nodes) > 1:
         what = f"{counted(len(event.nodes), 'op')}, the last of which is {what}"
-    how = f"as {event.kind}" if event.calls == 1 else f"as {event.kind}, {event.calls} calls"
-    return f"Step {event.step} runs {what}, {how}."
+    calls = counted(event.calls, "NumPy call")
+    how = {
+        "ufunc": f"by {calls}",
+        "kernel": "by its own kernel",
+        "view": "as a view: no number moves",
+        "blocked NumPy": f"block by block, by {calls}",
+        "one launch": "by one launch on the device",
+    }
+    return f"Step {event.step} runs {what}, {how.get(event.kind, f'as a {event.kind}')}."
 
 
 @says(events.BufferTaken)
@@ -72,6 +79,8 @@ def plan_caption(plan: Plan) -> str:
         if plan.buffers
         else "in arrays of their own"
     )
+    if not plan.steps:
+        return "The plan has no steps: nothing is left to compute."
     said = f"The plan has {steps}, whose values need {bytes_text(peak)}, {where}."
     if most <= peak:
         return said
@@ -80,12 +89,21 @@ def plan_caption(plan: Plan) -> str:
 
 def opening(plan: Plan) -> str:
     """How the steps of a plan begin."""
-    what = {"folded": len(plan.folded), "shared": len(plan.shared), "dropped": len(plan.dropped)}
-    gone = listed([f"{count} {word}" for word, count in what.items() if count])
+    gone = listed(
+        [
+            f"{len(nodes)} {one if len(nodes) == 1 else many}"
+            for nodes, one, many in (
+                (plan.folded, "has a known value", "have a known value"),
+                (plan.shared, "computes what another one does", "compute what others do"),
+                (plan.dropped, "is not needed", "are not needed"),
+            )
+            if nodes
+        ]
+    )
     of = f"A plan of {counted(len(plan.steps), 'step')} for a graph of {counted(len(plan.original), 'node')}"
     return f"{of}{f', of which {gone}' if gone else ''}. Step to see what each reads, writes and frees."
 
 
 def place_question(step: int, runs: str, value: str) -> str:
     """Before a step: which memory does its result get?"""
-    return f"Step {step} runs `{runs}`. Where does {value} go?"
+    return f"Step {step} runs `{runs}`. Where does {'its result' if value == f'`{runs}`' else value} go?"

@@ -83,8 +83,8 @@ def _code(names: tuple[str, ...]) -> str:
 
 def _key(device: str, dtype: str) -> str:
     """What a kernel is for, in words."""
-    where = "every array library" if device == "any" else device
-    return f"{where} and {'every dtype' if dtype == 'any' else dtype}"
+    where = "any array library" if device == "any" else device
+    return f"{where} and {'any dtype' if dtype == 'any' else dtype}"
 
 
 def part_caption(said: str, kind: str, readers: list[str]) -> str:
@@ -117,7 +117,7 @@ def reader_question(what: str, op: str) -> str:
 
 def call_words(op: str, device: str, dtype: str) -> str:
     """The call whose kernel is looked for; ``any`` is the dtype of numbers alone."""
-    return f"{op} on {device} with {'numbers alone' if dtype == 'any' else dtype}"
+    return f"`{op}` on {device} with {'numbers alone' if dtype == 'any' else dtype}"
 
 
 def dispatch_opening(call: str) -> str:

@@ -50,7 +50,7 @@ def caption(event: Event, name: Names) -> str:
     >>> caption(events.NodeEnqueued(3), Names(lambda node: f"`n{node}`"))
     '`n3` waits for nothing more: it joins the end of the queue.'
     """
-    return SENTENCES[type(event)](event, name)
+    return capitalised(SENTENCES[type(event)](event, name))
 
 
 def listed(words: list[str]) -> str:
@@ -85,6 +85,15 @@ def percent(part: float) -> str:
 def capitalised(text: str) -> str:
     """A sentence that begins with a capital, unless it begins with a name in backquotes."""
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def of_one(name: str, text: str) -> str:
+    """What is said of one of several things.
+
+    >>> of_one("`fifo`", "At 3 s nothing changes.")
+    '`fifo`: at 3 s nothing changes.'
+    """
+    return f"{name}: {text[:1].lower()}{text[1:]}"
 
 
 def and_note(text: str, *notes: str) -> str:

@@ -21,7 +21,7 @@ CAUSES: Mapping[str, tuple[str, str]] = {
 }
 OVERHEAD = (
     "handing over",
-    "tasks are ready: handing them to a worker takes this time, or the policy holds them back",
+    "tasks are ready, and handing them to a worker takes time, or the policy holds them back",
 )
 
 
@@ -50,14 +50,20 @@ def moment_caption(
 
     >>> moment_caption(3.0, [("`a`", "core0")], [], [("core0", "nothing is ready", 5.0)])
     'At 3 s `a` ends on `core0`. `core0` idles until 5 s: nothing is ready.'
+    >>> moment_caption(0.0, [], [], [("core0", "nothing is ready", 5.0), ("core1", "nothing is ready", 6.0)])
+    'At 0 s `core0` idles until 5 s and `core1` until 6 s: nothing is ready.'
     """
     ends, begins = (
         few(f"{task}{'' if place else f' {verb}'} on `{lane}`" for place, (task, lane) in enumerate(pairs))
         for verb, pairs in (("ends", ended), ("begins", begun))
     )
-    what = "; ".join(filter(None, [ends, begins])) or "nothing ends or begins"
-    rests = [f"`{lane}` idles until {time_text(end)}: {why}." for lane, why, end in idle]
-    return " ".join([f"At {time_text(time)} {what}.", *rests[:3]])
+    causes: dict[str, list[str]] = {}
+    for lane, why, end in idle:
+        here = causes.setdefault(why, [])
+        here.append(f"`{lane}`{'' if here else ' idles'} until {time_text(end)}")
+    rests = [f"{few(lanes)}: {why}" for why, lanes in causes.items()]
+    what = "; ".join(filter(None, [ends, begins])) or (rests.pop(0) if rests else "nothing ends or begins")
+    return " ".join([f"At {time_text(time)} {what}.", *(f"{rest}." for rest in rests)])
 
 
 def comparison_caption(winner: str, quick: Timeline, loser: str, slow: Timeline) -> str:
@@ -105,15 +111,15 @@ def memory_caption(
         for verb, tasks in (("takes", born), ("frees", freed))
     )
     what = "; ".join(filter(None, [takes, frees]))
-    return f"At {time_text(time)} {what or 'nothing begins to live'}: {bytes_text(live)} live."
+    return f"At {time_text(time)} {what or 'nothing changes'}: {bytes_text(live)} live."
 
 
 def peak_caption(time: float, nbytes: float, alive: list[str]) -> str:
     """The most bytes that live at once, and whose they are."""
     if not nbytes:
-        return "no task produces any bytes."
+        return "No task produces any bytes."
     return (
-        f"at most {bytes_text(nbytes)} live at once, at {time_text(time)}: the results of {few(alive) or 'the tasks'}."
+        f"At most {bytes_text(nbytes)} live at once, at {time_text(time)}: the results of {few(alive) or 'the tasks'}."
     )
 
 

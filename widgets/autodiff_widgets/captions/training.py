@@ -79,7 +79,10 @@ def cost_opening(op: str, widths: list[int]) -> str:
 
 def cost_caption(width: int, ratios: Sequence[float]) -> str:
     """What the wrong rule costs at one width."""
-    return f"At width {width} the wrong rule takes {cost_words(ratios)} times as long."
+    words = cost_words(ratios)
+    return (
+        f"At width {width} the wrong rule takes {words} {'time' if words == '1' else 'times'} as long as the right one."
+    )
 
 
 def cost_words(ratios: Sequence[float]) -> str:
@@ -89,8 +92,8 @@ def cost_words(ratios: Sequence[float]) -> str:
 
 def cost_closing(count: int, quiet: int) -> str:
     """How the steps through the costs end."""
-    how = "while the machine was quiet. Select a curve to see how each was found."
-    return f"Of {counted(count, 'ratio')} {quiet} {'was' if quiet == 1 else 'were'} measured {how}"
+    how = "measured while the machine was quiet. Select a curve to see how each was found."
+    return f"{quiet or 'None'} of {counted(count, 'ratio')} {'was' if quiet < 2 else 'were'} {how}"
 
 
 def cost_question(width: int) -> str:
