@@ -146,8 +146,9 @@ class _Film:
 
     def _question(self, chart: Chart, time: float) -> Question | None:
         """Before a task begins that waited for one other: for which?"""
-        t, now, name = chart.timeline, self.happenings[0].get(time), task_names(chart.timeline.tasks)
-        for task in [] if now is None else now.begun:
+        t, name = chart.timeline, task_names(chart.timeline.tasks)
+        now = self.happenings[0].get(time, _Happening([], [], []))
+        for task in now.begun:
             needed = {*t.tasks.predecessors[task], *(other for other in t.order if t.lanes[other] == t.lanes[task])}
             ended = [other for other in now.ended if other in needed]
             if len(ended) == 1:

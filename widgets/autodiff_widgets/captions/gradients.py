@@ -70,9 +70,9 @@ def adjoint_caption(at_output: float, at_inputs: float) -> str:
     """What both ends of a graph say about each other.
 
     >>> adjoint_caption(5.0, 5.0)
-    'gradient · tangent is 5 at the output and 5 at the inputs: the same number, because backward is the adjoint of forward.'
+    'Gradient · tangent is 5 at the output and 5 at the inputs: the same number, because backward is the adjoint of forward.'
     """
-    numbers = f"gradient · tangent is {value_text(at_output)} at the output and {value_text(at_inputs)} at the inputs"
+    numbers = f"Gradient · tangent is {value_text(at_output)} at the output and {value_text(at_inputs)} at the inputs"
     if np.isclose(at_output, at_inputs, rtol=1e-4, atol=1e-9):
         return f"{numbers}: the same number, because backward is the adjoint of forward."
     return f"{numbers}: they should be equal, so a gradient rule is wrong. Check the rules with `ad.gradcheck`."
