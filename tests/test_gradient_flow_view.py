@@ -16,7 +16,7 @@ from autodiff_lab import events, reverse_mode
 from tests.drawn_graphs import FUNCTIONS, expression, square
 from tests.test_every_view import faulty_view
 
-ENDS = re.compile(r"gradient · tangent is (\S+) at the output and (\S+) at the inputs: (.*)")
+ENDS = re.compile(r"Gradient · tangent is (\S+) at the output and (\S+) at the inputs: (.*)")
 
 
 def ends_of(view: aw.GradientFlowView) -> tuple[float, float, str]:

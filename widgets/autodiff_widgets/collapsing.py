@@ -1,12 +1,17 @@
-"""Smaller graphs that stand for large ones: scopes collapsed to one node, or only the first nodes."""
+"""Smaller graphs that stand for large ones: scopes and repeated blocks collapsed to one node, or only the first nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from autodiff_lab.graph import Graph, Node
+
+from .repeats import Repeat
+
+Owner = str | Repeat  # what a node is joined by: a scope, a repeat, or nothing
+Part = tuple[Owner, str]  # with the phase
 
 
 def first_nodes(graph: Graph, count: int) -> Graph:
@@ -39,16 +44,20 @@ def scopes_of(graph: Graph) -> tuple[str, ...]:
     return tuple(found)
 
 
-def collapsed(graph: Graph, scopes: Collection[str]) -> tuple[Graph, Mapping[int, int]]:
-    """The graph with one node for each scope and phase, and which new node stands for each old one.
+def collapsed(graph: Graph, scopes: Collection[str], repeats: Iterable[Repeat] = ()) -> tuple[Graph, Mapping[int, int]]:
+    """The graph with one node for each scope or repeat and phase, and which new node stands for each old one.
 
-    A collapsed node bears the scope's name and ``attributes["collapsed"]``, how many nodes it stands for. Where a scope is left
-    and entered again, so that one node would wait for itself, each run of nodes that were recorded in a row gets a node.
+    A collapsed node bears the name of its scope or repeat, ``attributes["collapsed"]``, how many nodes it stands for, and
+    ``attributes["repeat"]``. Where a scope is left and entered again, so that one node would wait for itself, each run of nodes
+    that were recorded in a row gets a node; a repeat of which this is true is not collapsed.
     """
-    parts = [(_outermost(node.scope, scopes), node.phase) for node in graph]
-    first: dict[tuple[str, str], int] = {}
+    owners: dict[int, Owner] = {node: repeat for repeat in repeats for node in repeat.nodes}
+    parts = [_part(graph, node, owners.get(node.id) or _outermost(node.scope, scopes)) for node in graph]
+    first: dict[Part, int] = {}
     whole = [first.setdefault(part, place) if part[0] else place for place, part in enumerate(parts)]
     order = _order(graph, whole)
+    if order is None and owners:
+        return collapsed(graph, scopes)
     if order is None:
         whole = _runs(parts)
         order = sorted(set(whole))
@@ -84,11 +93,18 @@ def _order(graph: Graph, whole: Sequence[int]) -> list[int] | None:
     return order if len(order) == len(last) else None
 
 
-def _runs(parts: Sequence[tuple[str, str]]) -> list[int]:
+def _part(graph: Graph, node: Node, owner: Owner) -> Part:
+    """What a node is joined by. What a repeat only reads belongs to the phase that reads it first."""
+    if node.kind != "op" and isinstance(owner, Repeat):
+        return owner, graph.nodes[min(graph.consumers[node.id], default=node.id)].phase
+    return owner, node.phase
+
+
+def _runs(parts: Sequence[Part]) -> list[int]:
     """For each node the first one of its run: what was recorded in a row in one scope and phase."""
     runs: list[int] = []
-    for place, (scope, phase) in enumerate(parts):
-        goes_on = bool(scope) and place > 0 and parts[place - 1] == (scope, phase)
+    for place, part in enumerate(parts):
+        goes_on = bool(part[0]) and place > 0 and parts[place - 1] == part
         runs.append(runs[-1] if goes_on else place)
     return runs
 
@@ -98,25 +114,27 @@ def _outermost(scope: str, scopes: Collection[str]) -> str:
     return min((s for s in scopes if scope == s or scope.startswith(s + ".")), key=len, default="")
 
 
-def _joined(number: int, scope: str, run: list[Node], stands_for: Mapping[int, int]) -> Node:
-    """The node of a run: the one node itself, with new ids, or the node that stands for a collapsed scope."""
+def _joined(number: int, owner: Owner, run: list[Node], stands_for: Mapping[int, int]) -> Node:
+    """The node of a run: the one node itself, with new ids, or the node that stands for a collapsed scope or repeat."""
     first, last = run[0], run[-1]
-    origin = None if first.origin is None else stands_for[first.origin]
+    made_by = next((node.origin for node in run if node.origin is not None), None)
+    origin = None if made_by is None else stands_for[made_by]
     inputs = tuple(stands_for[i] for node in run for i in node.inputs)
     saved = tuple(dict.fromkeys(stands_for[i] for node in run for i in node.saved))
-    if not scope:
+    if not owner:
         return replace(first, id=number, inputs=inputs, saved=saved, origin=origin)
     return replace(
         last,
         id=number,
         kind="op",
         op=None,
-        name=scope,
+        name=owner.name if isinstance(owner, Repeat) else owner,
         inputs=tuple(i for i in dict.fromkeys(inputs) if i != number),
         saved=tuple(i for i in saved if i != number),
         origin=None if origin == number else origin,
-        scope=scope.rpartition(".")[0],
-        attributes={"collapsed": len(run)},
+        scope=owner.parent if isinstance(owner, Repeat) else owner.rpartition(".")[0],
+        phase=next((node.phase for node in run if node.kind == "op"), last.phase),
+        attributes={"collapsed": len(run), "repeat": owner if isinstance(owner, Repeat) else None},
         source=None,
         value=None,
     )

@@ -14,6 +14,7 @@ from .captions import counted, graphs
 from .captions.sentences import and_note
 from .collapsing import collapsed, first_nodes
 from .layout import Engine, Layout, place
+from .repeats import Repeat
 from .scene import Change, Pane, State
 from .shapes import Text
 from .values import bytes_text, numbers_of
@@ -37,7 +38,9 @@ def node_text(node: Node) -> str:
     """
     if node.name:
         return f"`{node.name}`"
-    return f"the constant {_constant(node)}" if node.kind == "constant" else f"`{node.label}` (node {node.id})"
+    if node.kind == "constant":
+        return "a constant array" if _is_array(node) else f"the constant {_constant(node)}"
+    return f"`{node.label}` (node {node.id})"
 
 
 def node_name(node: Node) -> str:
@@ -61,6 +64,9 @@ def node_label(node: Node, longest: int = 22) -> str:
 
 def shape_text(node: Node) -> str:
     """Shape and dtype, and the device where that is not the CPU; or how many nodes a collapsed scope holds."""
+    repeat: Repeat | None = node.attributes.get("repeat")
+    if repeat is not None:
+        return repeat.ops_text(node.phase)
     if "collapsed" in node.attributes:
         return f"{counted(node.attributes['collapsed'], 'node')}, collapsed"
     text = f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
@@ -82,7 +88,12 @@ def kept_text(node: Node, kept: Iterable[int], graph: Graph) -> str:
 
 
 def _constant(node: Node) -> str:
-    return "of an array" if node.value is None or np.prod(node.shape) != 1 else f"{numbers_of(node.value).item():.6g}"
+    return "array" if _is_array(node) else f"{numbers_of(node.value).item():.6g}"
+
+
+def _is_array(node: Node) -> bool:
+    """Whether a constant has no one number that could be shown."""
+    return node.value is None or np.prod(node.shape) != 1
 
 
 @dataclass(frozen=True)
@@ -118,17 +129,19 @@ def draw(
     engine: Engine = "ladder",
     key: Callable[[Node], str] = key_of,
     behind: Callable[[Layout], Iterable[str]] = lambda layout: (),
+    repeats: Collection[Repeat] = (),
 ) -> Drawing:
     """Draw a graph. ``lines`` says what stands in a node, ``badge`` names a slot that is drawn above each node's corner.
 
-    A scope in ``collapse`` is drawn as one box. Of a graph with more than 3,000 boxes the first 200 are drawn, and a note
-    says so. ``engine`` says how ``layout.place`` places it. ``key`` names a node's element. ``behind`` gives shapes that are
-    drawn between the bands and the edges.
+    A scope in ``collapse`` is drawn as one box, and so are the blocks of each of ``repeats``, with a note. Of a graph with more
+    than 3,000 boxes the first 200 are drawn, and a note says so. ``engine`` says how ``layout.place`` places it. ``key`` names
+    a node's element. ``behind`` gives shapes that are drawn between the bands and the edges.
     """
-    small, stands_for = collapsed(graph, collapse)
-    note = ""
+    small, stands_for = collapsed(graph, collapse, repeats)
+    piles = [node.name for node in small if node.attributes.get("repeat") is not None]
+    note = graphs.repeats_note(list(dict.fromkeys(piles))) if piles else ""
     if len(small) > LARGEST:
-        note = graphs.first_nodes_note(SHOWN, len(small))
+        note = and_note(note, graphs.first_nodes_note(SHOWN, len(small)))
         small = first_nodes(small, SHOWN)
     texts = [node_lines(node) if "collapsed" in node.attributes else lines(node) for node in small]
     height = shapes.lines_height(max(map(len, texts), default=1))
@@ -188,7 +201,8 @@ def _svg(
     for node, box in zip(small, layout.boxes, strict=True):
         css = f"{node.phase} {'op collapsed' if 'collapsed' in node.attributes else node.kind}"
         title = node_label(node, longest=10**6)
-        parts.append(shapes.node(keys[node.id], box, css, texts[node.id], title, badge))
+        is_pile = node.attributes.get("repeat") is not None
+        parts.append(shapes.node(keys[node.id], box, css, texts[node.id], title, badge, is_pile))
     parts += [shapes.band_name(band.x, band.y, band.scope) for band in layout.bands]
     height = layout.height
     if note:

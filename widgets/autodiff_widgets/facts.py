@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 from autodiff_lab.graph import Graph, Node
 
-from .captions import listed
+from .captions import few, listed
 from .collapsing import scopes_of
 from .drawing import key_of, node_name
+from .repeats import Repeat
 from .shapes import scope_key
 from .values import bytes_text, value_text
 
@@ -32,16 +34,56 @@ def scope_facts(graph: Graph, drawn: Collection[str]) -> dict[str, Rows]:
 
 
 def box_facts(boxes: Mapping[str, Node]) -> dict[str, Rows]:
-    """The facts of every box that stands for a collapsed scope, by element."""
+    """The facts of every box that stands for a collapsed scope or for repeated blocks, by element."""
     return {
         key: (
-            ("scope", node.name),
-            ("phase", node.phase),
-            ("nodes", str(node.attributes["collapsed"])),
-            ("click", "opens it, while the kernel runs"),
+            _scope_box_facts(node)
+            if node.attributes["repeat"] is None
+            else repeat_facts(node.attributes["repeat"], node.phase)
         )
         for key, node in boxes.items()
     }
+
+
+def _scope_box_facts(node: Node) -> Rows:
+    return (
+        ("scope", node.name),
+        ("phase", node.phase),
+        ("nodes", str(node.attributes["collapsed"])),
+        ("click", "opens it, while the kernel runs"),
+    )
+
+
+def repeat_facts(repeat: Repeat, phase: str) -> Rows:
+    """What is inside blocks of the same structure, and which of them differ."""
+    nodes, count = repeat.graph.nodes, len(repeat.blocks)
+    inside = [nodes[node] for block in repeat.blocks for node in block]
+    parameters = [node for node in inside if node.kind == "input"]
+    results = [node for node in inside if node.kind == "op" and node.phase == phase]
+    differing = [f"{scope}: {how}" for scope, how in repeat.differences(phase)]
+    rows = [
+        ("blocks", few(repeat.scopes, most=3)),
+        ("in", repeat.parent),
+        ("phase", phase),
+        ("inside", repeat.ops_text(phase)),
+        ("own inputs", _parts(parameters, count) if phase == "forward" else ""),
+        ("results", bytes_text(sum(node.nbytes for node in results))),
+        ("shared inputs", _sizes([nodes[node] for node in repeat.shared]) if phase == "forward" else ""),
+        ("differs", "; ".join(differing)),
+        ("not among them", "; ".join(f"{scope}: {how}" for scope, how in repeat.neighbours)),
+        ("opened", f"shows one of them: {repeat.scopes[0]}"),
+    ]
+    return tuple((label, value) for label, value in rows if value)
+
+
+def _parts(parameters: Sequence[Node], count: int) -> str:
+    """What a block reads that nobody else reads: ``12 × 16 arrays, 1,248 numbers, 5 kB in all``."""
+    numbers = sum(math.prod(node.shape) for node in parameters)
+    if not parameters:
+        return ""
+    size = bytes_text(sum(node.nbytes for node in parameters))
+    each = f"{count} × {len(parameters) // count}" if len(parameters) % count == 0 else str(len(parameters))
+    return f"{each} arrays, {numbers:,} numbers, {size} in all"
 
 
 def _node_facts(node: Node, graph: Graph) -> Rows:

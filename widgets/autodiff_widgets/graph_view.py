@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 import traitlets
 
@@ -12,23 +13,32 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, graphs
 from .captions.sentences import and_note
 from .collapsing import scopes_of
-from .drawing import Drawing, draw, kept_text, node_lines, node_name, node_text
+from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
 from .insides import OpensOps, of_recorded
 from .layout import Engine
 from .questions import which
-from .scene import Question, Scene
+from .repeats import Repeat, block_graph, lies_in, repeats_of
+from .scene import Change, Question, Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
 from .subjects import graph_from
+
+LARGE = 300  # nodes: a larger graph cannot be read as a whole, so repeated blocks of it are drawn as one box
+
+Collapse = Collection[str] | Literal["repeats"] | None
 
 
 class GraphView(OpensOps):
     """The graph of a function or of a Tensor; a click on a scope's name collapses it to one box, a click on the box opens it.
 
+    Blocks of the same structure in a row, as those of a Transformer, can be one box: ``block × 12``. Opening it shows one of
+    them, in all phases.
+
     Args:
         subject: a Graph, as from ``ad.record``, or a Tensor that was computed from Tensors with ``requires_grad=True``.
-        collapse: scopes that are drawn as one box.
+        collapse: scopes that are drawn as one box; or ``"repeats"``: blocks of the same structure in a row, which is the
+            default from 300 nodes on. ``()`` draws every node.
         layout: ``"ladder"``, or ``"graphviz"`` for a general graph (without bands for scopes). What is not text is the
             layout of the widget itself, as of every widget.
         inputs: what the graph is run on when an op is opened, to show its arrays: one value for each input.
@@ -50,18 +60,22 @@ class GraphView(OpensOps):
     def __init__(
         self,
         subject: Any,
-        collapse: Collection[str] = (),
+        collapse: Collapse = None,
         layout: Any = "ladder",
         inputs: Sequence[Any] | None = None,
         **traits: Any,
     ) -> None:
         self.graph = graph_from(subject, "GraphView")
         self._insides = of_recorded(self.graph, inputs, "GraphView", subject)
-        self._collapse = frozenset(_known_scopes(self.graph, collapse))
+        self._wants_repeats = collapse == "repeats"
+        scopes: Collection[str] = () if collapse is None or collapse == "repeats" else collapse
+        self._collapse = frozenset(_known_scopes(self.graph, scopes))
+        is_large = collapse is None and len(self.graph) > LARGE
+        self._repeats = repeats_of(self.graph) if self._wants_repeats or is_large else ()
         self._engine = cast(Engine, layout if isinstance(layout, str) else "ladder")
         if not isinstance(layout, str):
             traits["layout"] = layout
-        super().__init__(self._insides.opened(graph_scene(self.graph, self._collapse, self._engine)), **traits)
+        super().__init__(self._whole(), **traits)
 
     @property
     def collapsed(self) -> tuple[str, ...]:
@@ -71,7 +85,49 @@ class GraphView(OpensOps):
     @collapsed.setter
     def collapsed(self, scopes: Collection[str]) -> None:
         self._collapse = frozenset(_known_scopes(self.graph, scopes))
-        self.scene = self._insides.opened(graph_scene(self.graph, self._collapse, self._engine))
+        self.scene = self._whole()
+
+    def inside(self, key: str) -> Scene:
+        """One of the blocks that a box stands for, in all phases.
+
+        Raises:
+            KeyError: the element has no inside.
+        """
+        return self._one_block(self._blocks[key]) if key in self._blocks else super().inside(key)
+
+    def _whole(self) -> Scene:
+        """The scene of the whole graph."""
+        self._blocks: dict[str, Repeat] = {}  # the boxes of all levels that were drawn
+        repeats = [one for one in self._repeats if not any(lies_in(one.scopes[0], scope) for scope in self._collapse)]
+        note = graphs.NO_REPEATS if self._wants_repeats and not self._repeats else ""
+        return self._drawn(self.graph, f"Graph {self.graph.name}: {graphs.size_words(self.graph)}", repeats, note=note)
+
+    def _one_block(self, repeat: Repeat) -> Scene:
+        """The scene of one block, whose sentences and facts call its nodes as those of the whole graph do."""
+        scope, names = repeat.scopes[0], {node.serial: node_text(node) for node in self.graph}
+        block = block_graph(repeat.graph, repeat.blocks[0], scope)
+        called = [
+            replace(node, name=node.name or names[node.serial].replace("`", "")) if node.kind == "input" else node
+            for node in block
+        ]
+        block = replace(block, nodes=tuple(called))
+        repeats = repeats_of(block) if len(block) > LARGE else ()
+        title = graphs.block_title(scope, len(repeat.blocks), len(block))
+        scene = self._drawn(block, title, repeats, names)
+        facts = graph_facts(self.graph)
+        return replace(scene, facts={key: facts.get(key, rows) for key, rows in scene.facts.items()})
+
+    def _drawn(
+        self,
+        graph: Graph,
+        title: str,
+        repeats: Collection[Repeat],
+        names: Mapping[int, str] | None = None,
+        note: str = "",
+    ) -> Scene:
+        scene, boxes = graph_scene(graph, title, self._collapse, self._engine, repeats, names, note)
+        self._blocks |= boxes
+        return self._insides.opened(scene)
 
     @traitlets.observe("selected")
     def _toggle_scope(self, change: dict[str, Any]) -> None:
@@ -83,17 +139,49 @@ class GraphView(OpensOps):
             self.collapsed = tuple((self._collapse - opened) | closed)
 
 
-def graph_scene(graph: Graph, collapse: Collection[str] = (), engine: Engine = "ladder") -> Scene:
-    """The scene of a graph: one frame before the first step, and one for each node in recorded order."""
-    drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse, engine=engine)
-    title = f"Graph {graph.name}: {graphs.size_words(graph)}"
-    steps = Steps(and_note(graphs.opening(title), drawing.note))
-    name = Names(lambda node: node_text(graph.nodes[node]))
+def graph_scene(
+    graph: Graph,
+    title: str,
+    collapse: Collection[str] = (),
+    engine: Engine = "ladder",
+    repeats: Collection[Repeat] = (),
+    names: Mapping[int, str] | None = None,
+    note: str = "",
+) -> tuple[Scene, dict[str, Repeat]]:
+    """The scene of a graph, and the boxes in it that stand for repeated blocks.
+
+    One frame before the first step, and one for each node in recorded order; one for a box that stands for repeated blocks.
+    ``names`` says how sentences call nodes, by serial number; ``note`` is what a reader must know first.
+    """
+    drawing = draw(graph, f"Graph {graph.name}", _lines(graph), collapse, engine=engine, repeats=repeats)
+    steps = Steps(and_note(graphs.opening(title), note, drawing.note))
+    called = names or {node.serial: node_text(node) for node in graph}
+    name = Names(lambda node: _called(graph.nodes[node], drawing, called))
+    blocks = {key: box.attributes["repeat"] for key, box in drawing.boxes.items() if box.attributes["repeat"]}
+    shown: set[str] = set()
     for node in graph:
-        _add_step(steps, graph, drawing, node, graphs.node_caption(node, name))
+        key = drawing.elements.get(node.id, "")
+        if key not in blocks:
+            _add_step(steps, graph, drawing, node, graphs.node_caption(node, name), name)
+        elif node.kind == "op" and key not in shown:
+            shown.add(key)
+            _add_box_step(steps, drawing, key, node.phase)
     steps.add(graphs.closing(len(graph)))
     facts = {**graph_facts(graph), **scope_facts(graph, drawing.scopes), **box_facts(drawing.boxes)}
-    return Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph))
+    scene = Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph), opens=tuple(blocks))
+    return scene, blocks
+
+
+def _add_box_step(steps: Steps, drawing: Drawing, key: str, phase: str) -> None:
+    """The step of all nodes of a box at once."""
+    repeat: Repeat = drawing.boxes[key].attributes["repeat"]
+    inside = [i for i in repeat.nodes if drawing.elements.get(i) == key]
+    read = {(i, node, at) for node in inside for at, i in enumerate(repeat.graph.nodes[node].inputs)}
+    edges = {c.element: c for use in sorted(read) for c in drawing.edge(*use, "active")}
+    inputs = {c.element: c for i, _, _ in sorted(read) for c in drawing.node(i, "used") if c.element != key}
+    ops = sum(len(repeat.ops(number, phase)) for number in range(len(repeat.blocks)))
+    said = graphs.blocks_caption(repeat.name, list(repeat.short_scopes), ops, phase)
+    steps.add(said, [Change(key, "done")], [*edges.values(), *inputs.values(), Change(key, "active")], key)
 
 
 def _lines(graph: Graph) -> Callable[[Node], tuple[Text, ...]]:
@@ -103,34 +191,38 @@ def _lines(graph: Graph) -> Callable[[Node], tuple[Text, ...]]:
     return lambda node: (*node_lines(node), *([Text(kept_text(node, node.saved, graph))] if node.saved else []))
 
 
-def _add_step(steps: Steps, graph: Graph, drawing: Drawing, node: Node, caption: str) -> None:
+def _add_step(steps: Steps, graph: Graph, drawing: Drawing, node: Node, caption: str, name: Names) -> None:
     edges = [c for place, i in enumerate(node.inputs) for c in drawing.edge(i, node.id, place, "active")]
     inputs = [c for i in node.inputs for c in drawing.node(i, "used")]
     passing = [*edges, *inputs, *drawing.node(node.id, "active")]
     source = None if node.source is None else str(node.source)
-    asks = _question(graph, node, drawing)
+    asks = _question(graph, node, drawing, name)
     steps.add(caption, drawing.node(node.id, "done"), passing, drawing.elements.get(node.id), source, asks)
 
 
-def _question(graph: Graph, node: Node, drawing: Drawing) -> Question | None:
+def _question(graph: Graph, node: Node, drawing: Drawing, name: Names) -> Question | None:
     """Before an op: what does it read? A reader may think of what that was computed from, or of what reads the op."""
     if node.op is None or not node.inputs:
         return None
-    nodes, reused = (
-        graph.nodes,
-        [i for i in node.inputs if node.phase == "backward" and graph.nodes[i].phase == "forward"],
-    )
+    nodes = graph.nodes
+    reused = [i for i in node.inputs if node.phase == "backward" and nodes[i].phase == "forward"]
     right = (reused or node.inputs)[-1]
     further = [far for i in node.inputs for far in nodes[i].inputs]
     others = [i for i in (*further, *graph.consumers[node.id], *reversed(range(node.id))) if i not in node.inputs]
     if reused:
         others = [i for i in others if nodes[i].phase == "forward"]
-    read = {node_name(nodes[i]) for i in node.inputs}  # a name may be used again
-    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and node_name(nodes[i]) not in read]
+    read = {name(i) for i in node.inputs}  # a name may be used again
+    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and name(i) not in read]
     if nodes[right].kind == "constant" or drawing.elements.get(right) == drawing.elements.get(node.id):
         return None
-    text = graphs.reads_question(node_text(node), bool(reused))
-    return which(text, right, named[:20], drawing.elements.get, lambda i: node_name(nodes[i]))
+    text = graphs.reads_question(name(node.id), bool(reused))
+    return which(text, right, named[:20], drawing.elements.get, lambda i: name(i).replace("`", ""))
+
+
+def _called(node: Node, drawing: Drawing, names: Mapping[int, str]) -> str:
+    """How a sentence calls a node: by the repeated blocks that it is in, where those are one box, or by its own name."""
+    box = drawing.boxes.get(drawing.elements.get(node.id, ""))
+    return names[node.serial] if box is None or box.attributes["repeat"] is None else f"`{box.name}`"
 
 
 def _legend(graph: Graph) -> tuple[tuple[str, str], ...]:

@@ -82,16 +82,22 @@ def _width(line: Text) -> float:
     return max(text_width(shortened(line.text), size), text_width(shortened(line.room), size))
 
 
-def node(key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge: str | None = None) -> str:
-    """A node: inputs have round ends, constants sharp corners, ops soft ones. ``badge`` names a slot above its corner."""
+def node(
+    key: str, box: Box, css: str, lines: Sequence[Text], title: str, badge: str | None = None, is_many: bool = False
+) -> str:
+    """A node: inputs have round ends, constants sharp corners, ops soft ones. ``badge`` names a slot above its corner.
+
+    What stands for many of a kind lies on a pile.
+    """
     radius = min(box.height / 2, 26) if "input" in css else 2 if "constant" in css else 8
     first = box.middle - LINE * (len(lines) - 1) / 2 + 5
     texts = [_text(line, box.centre, first + LINE * place) for place, line in enumerate(lines)]
     if badge is not None:
         texts.append(_text(Text("", "label outside", badge), box.right, box.y - 6, "end"))
+    pile = "".join(_rect(box.x + by, box.y - by, box.width, box.height, radius) for by in (10, 5) if is_many)
     return (
         f'<g class="node {css}" data-op="{escaped(key)}"><title>{escaped(title)}</title>'
-        f"{_rect(box.x, box.y, box.width, box.height, radius)}{''.join(texts)}</g>"
+        f"{pile}{_rect(box.x, box.y, box.width, box.height, radius)}{''.join(texts)}</g>"
     )
 
 

@@ -36,22 +36,34 @@ def node_caption(node: Node, name: Names) -> str:
     return done
 
 
+def block_title(scope: str, count: int, nodes: int) -> str:
+    """How one of several blocks is called.
+
+    >>> block_title("block1", 12, 34)
+    'block1, one of 12 blocks: 34 nodes'
+    """
+    return f"{scope}, one of {count} blocks: {counted(nodes, 'node')}"
+
+
 def blocks_caption(box: str, blocks: list[str], ops: int, phase: str) -> str:
     """What a box computes that stands for blocks of the same structure.
 
     >>> blocks_caption("block × 3", ["block1", "block2", "block3"], 87, "forward")
-    '`block × 3` stands for `block1`, `block2` and `block3`, which have the same structure: 87 ops of the forward phase.'
+    '`block × 3` stands for `block1`, `block2` and `block3`, which have the same structure: 87 ops in the forward pass.'
     """
     names = [f"`{block}`" for block in blocks]
     if len(names) > 3:
         names = [f"`{blocks[0]}` to `{blocks[-1]}`"]
     same = "which have the same structure"
-    return f"`{box}` stands for {listed(names)}, {same}: {counted(ops, 'op')} of the {phase} phase."
+    return f"`{box}` stands for {listed(names)}, {same}: {counted(ops, 'op')} in the {phase} pass."
 
 
 def repeats_note(boxes: list[str]) -> str:
     """What a reader must know of a picture in which repeated blocks are drawn as one box."""
     return f"Blocks of the same structure are drawn as one box: {listed(boxes)}. Open a box to see one of its blocks."
+
+
+NO_REPEATS = "No two blocks in a row have the same structure, so every node is drawn."
 
 
 def first_nodes_note(shown: int, count: int) -> str:
