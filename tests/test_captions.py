@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -67,17 +67,29 @@ RARE: tuple[Callable[[], View], ...] = (
 )
 
 
-def test_views_say_every_sentence_but_those_that_are_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: set[type] = set()
+@pytest.fixture(scope="module")
+def said() -> Iterator[tuple[set[type], set[str]]]:
+    """The kinds of events that all views say, and all that they say."""
+    kinds: set[type] = set()
 
     def watched(kind: type, sentence: Sentence) -> Sentence:
-        return lambda event, name: (said.add(kind), sentence(event, name))[1]
+        return lambda event, name: (kinds.add(kind), sentence(event, name))[1]
 
-    for kind, sentence in list(SENTENCES.items()):
-        monkeypatch.setitem(SENTENCES, kind, watched(kind, sentence))
-    for make in (*VIEWS.values(), *RARE):
-        make()
-    assert said == set(SENTENCES) - set(NOT_SHOWN)
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, sentence in list(SENTENCES.items()):
+            patch.setitem(SENTENCES, kind, watched(kind, sentence))
+        frames = [
+            frame
+            for name, make in [*VIEWS.items(), *((rare.__doc__ or "", rare) for rare in RARE)]
+            for frame in make().frames
+            if "hostile" not in name
+        ]
+    questions = {frame.question.text for frame in frames if frame.question is not None}
+    yield kinds, questions | {line for frame in frames for line in frame.caption.split("\n")}
+
+
+def test_views_say_every_sentence_but_those_that_are_listed_with_the_reason(said: tuple[set[type], set[str]]) -> None:
+    assert said[0] == set(SENTENCES) - set(NOT_SHOWN)
     assert all(reason.strip() for reason in NOT_SHOWN.values())
 
 
@@ -97,16 +109,12 @@ def test_no_sentence_stands_in_a_view() -> None:
                 ], module
 
 
-def test_captions_and_questions_read_as_english() -> None:
-    for make in (make for name, make in VIEWS.items() if "hostile" not in name):
-        for frame in make().frames:
-            for text in [*frame.caption.split("\n"), *([frame.question.text] if frame.question else [])]:
-                plain = re.sub(r"`[^`]*`|\([^)]*\)|\[.*\]", "#", text)  # what a user named, and numbers of an array
-                assert not re.search(
-                    r"\b1 (?!times\b)(?:nodes|inputs|tasks|steps|ops|values|lanes|kernels|calls)\b", plain
-                ), text
-                assert "  " not in plain and " ," not in plain and ".." not in plain, text
-                assert text[:1] == "`" or not text[:1].islower(), text
+def test_captions_and_questions_read_as_english(said: tuple[set[type], set[str]]) -> None:
+    for text in said[1]:
+        plain = re.sub(r"`[^`]*`|\([^)]*\)|\[.*\]", "#", text)  # what a user named, and numbers of an array
+        assert not re.search(r"\b1 (?:nodes|inputs|tasks|steps|ops|values|lanes|kernels|calls)\b", plain), text
+        assert "  " not in plain and " ," not in plain and ".." not in plain, text
+        assert not text[:1].islower() and text.rstrip()[-1:] in ".?", text
 
 
 def contribution(

@@ -63,7 +63,7 @@ def trained(w: Any, state: Any, x: Any) -> Any:
         h = x
         for name, each in w.items():
             with ad.name_scope(name):
-                h = ops.tanh(h @ each)
+                h = ops.tanh(h @ each["weight"])
         return h.sum()
 
     value, gradients = ad.value_and_grad(loss)(w)
@@ -134,7 +134,7 @@ def test_a_value_that_goes_from_block_to_block_is_drawn_outside_of_the_box() -> 
 
 
 def test_updates_are_a_box_of_their_own_with_the_state_that_only_they_read() -> None:
-    w = {f"layer{number}": np.eye(3) for number in range(4)}
+    w = {f"layer{number}": {"weight": np.eye(3)} for number in range(4)}
     graph = ad.record(trained, w, Adam(0.1).initial_state(w), np.ones((2, 3)))
     (repeat,) = repeats_of(graph)
     small, _ = collapsed(graph, (), [repeat])

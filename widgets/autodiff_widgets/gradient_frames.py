@@ -15,10 +15,10 @@ from autodiff_lab.graph import Graph, Node
 
 from .captions import Names, caption, gradients
 from .captions.sentences import and_note
-from .drawing import draw, kept_text, node_label, node_name, node_text
-from .questions import of_product, of_sum, which
+from .drawing import draw, kept_text, node_label, node_text
+from .gradient_questions import GradientQuestions
 from .saved_bytes import ByteBars
-from .scene import Change, Question
+from .scene import Change
 from .shapes import Text
 from .steps import Steps
 from .tangents_shown import TangentsShown, longest_lines
@@ -56,13 +56,13 @@ class GradientFrames:
         self.name = Names(self._called, self._saved_called, self.expected)
         self.kept = {node.id: list(node.saved) for node in graph if node.saved}
         self.gradients: dict[int, str] = {}
-        self.sums: dict[int, tuple[int, Any]] = {}  # node -> how many contributions have arrived, and their sum
         ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
         self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
         room = self._rooms(heard)
         self.faults = {fault.node: fault for fault in faults if fault.node is not None}
         badge = "fault" if self.faults else None
         self.drawing = draw(graph, f"Graph {graph.name}", lambda node: self._lines(node, room), badge=badge)
+        self.questions = GradientQuestions(graph, self.ids, self.name, self.expected, self.drawing.elements.get)
         start = gradients.BEFORE_FORWARD if ran else gradients.AFTER_FORWARD
         marks = [
             c for node, f in self.faults.items() for c in self.drawing.node(node, None, fault=f"✗ wrong {f.blame}")
@@ -73,7 +73,7 @@ class GradientFrames:
         """Add the frame of an event."""
         lasting: tuple[Change, ...] = ()
         passing: tuple[Change, ...] = ()
-        asks = self._question(event)
+        asks = self.questions.before(event)
         match event:
             case events.OpCalled():
                 node = self.ids.get(event.serial)
@@ -101,37 +101,6 @@ class GradientFrames:
         bar, bar_now = self.bars.hears(event)
         said, marks = self._blamed(event)
         self.steps.add(said, (*lasting, *bar), (*passing, *marks, *bar_now), focus, self._source(event.serial), asks)
-
-    def _question(self, event: Event) -> Question | None:
-        """Before rules run: whose? Before a contribution: what is sent, or what is the sum then?"""
-        match event:
-            case events.CotangentComplete() if self.sums:
-                return self._complete_question(self.ids[event.serial])
-            case events.ContributionAdded():
-                arrived, before = self.sums.get(self.ids[event.into], (0, None))
-                self.sums[self.ids[event.into]] = arrived + 1, event.total
-                if arrived:
-                    text = gradients.sum_question(event, value_text(before), self.name)
-                    return of_sum(text, before, event.contribution, event.total)
-                text = gradients.sent_question(event, self.name)
-                return of_product(text, event.upstream, event.local, event.contribution)
-        return None
-
-    def _complete_question(self, node: int) -> Question | None:
-        """Whose gradient is complete? Not that of a node that still waits; those that have received something come first."""
-        waiting = [
-            other.id
-            for other in reversed(self.graph.nodes)
-            if other.op is not None and self.sums.get(other.id, (0, None))[0] < self.expected[other.serial]
-        ]
-        waiting.sort(key=lambda other: other not in self.sums)
-        return which(
-            gradients.COMPLETE,
-            node,
-            waiting,
-            self.drawing.elements.get,
-            lambda other: node_name(self.graph.nodes[other]),
-        )
 
     def show_faults(self) -> None:
         """Add the frames of what is wrong, one a fault, after the sweep."""

@@ -10,7 +10,7 @@ from itertools import groupby
 from autodiff_lab.graph import Graph, Node
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Repeat:
     """Scopes in a row whose ops, attributes, shapes and wiring are the same in the forward pass.
 
@@ -71,9 +71,10 @@ def repeats_of(graph: Graph) -> tuple[Repeat, ...]:
     A block is a scope with the ops that follow it in the scope around it, such as the activation after a layer.
 
     >>> import autodiff_lab as ad
+    >>> import numpy as np
     >>> from autodiff_lab.layers import MLP
     >>> mlp = MLP(8, 8, 8, 8, 8, seed=0)
-    >>> [repeat.name for repeat in repeats_of(ad.record(mlp, [[0.0] * 8]))]
+    >>> [repeat.name for repeat in repeats_of(ad.record(mlp, np.zeros((1, 8))))]
     ['layer × 3']
     """
     ops = [node.id for node in graph if _is_op(node, "forward")]

@@ -19,7 +19,7 @@ def _step_trained(event: events.StepTrained, name: Names) -> str:
 
 @says(events.TrainingStopped)
 def _training_stopped(event: events.TrainingStopped, name: Names) -> str:
-    return f"`{event.run}` stops in step {event.step}: {event.reason}"
+    return f"`{event.run}` stops in step {event.step}: {event.reason.rstrip('.')}."
 
 
 def opening(runs: list[str], steps: int) -> str:
