@@ -10,7 +10,7 @@ from autodiff_lab.graph import Graph, Node
 from .captions import few, listed
 from .collapsing import scopes_of
 from .drawing import key_of, node_name
-from .repeats import Repeat
+from .repeats import Repeat, is_array
 from .shapes import scope_key
 from .values import bytes_text, value_text
 
@@ -58,7 +58,7 @@ def repeat_facts(repeat: Repeat, phase: str) -> Rows:
     """What is inside blocks of the same structure, and which of them differ."""
     nodes, count = repeat.graph.nodes, len(repeat.blocks)
     inside = [nodes[node] for block in repeat.blocks for node in block]
-    parameters = [node for node in inside if node.kind == "input"]
+    parameters = [node for node in inside if node.phase == "forward" and (node.kind == "input" or is_array(node))]
     results = [node for node in inside if node.kind == "op" and node.phase == phase]
     differing = [f"{scope}: {how}" for scope, how in repeat.differences(phase)]
     rows = [

@@ -58,7 +58,7 @@ class Repeat:
 
     def differences(self, phase: str) -> Iterator[tuple[str, str]]:
         """The blocks that are not as most others are in a phase, and in what."""
-        graphs = [block_graph(self.graph, self.ops(number, phase)) for number in range(len(self.blocks))]
+        graphs = [structure(self.graph, self.ops(number, phase)) for number in range(len(self.blocks))]
         usual = max(graphs, key=lambda graph: sum(graph == other for other in graphs))
         for scope, graph in zip(self.scopes, graphs, strict=True):
             if graph != usual:
@@ -82,10 +82,7 @@ def repeats_of(graph: Graph) -> tuple[Repeat, ...]:
 
 
 def block_graph(graph: Graph, nodes: Iterable[int], name: str = "block") -> Graph:
-    """The graph of some nodes alone, renumbered; the values that they read from outside are its inputs.
-
-    Two blocks have the same structure where their graphs are equal.
-    """
+    """The graph of some nodes alone, renumbered; the values that they read from outside are its inputs."""
     inside = set(nodes)
     order: dict[int, int] = {}
     for node in sorted(inside):
@@ -93,6 +90,21 @@ def block_graph(graph: Graph, nodes: Iterable[int], name: str = "block") -> Grap
             order.setdefault(source, len(order))
     made = [_alone(graph.nodes[old], new, order, old in inside) for old, new in order.items()]
     return Graph(tuple(made), tuple(node.id for node in made if node.kind == "input"), (), name)
+
+
+def structure(graph: Graph, nodes: Iterable[int]) -> Graph:
+    """The graph of some nodes, in which arrays that are constants have no value: equal where two blocks are the same.
+
+    A model that is recorded without its parameters as arguments has them as constants.
+    """
+    block = block_graph(graph, nodes)
+    made = [replace(node, kind="input", value=None) if is_array(node) else node for node in block]
+    return replace(block, nodes=tuple(made), inputs=tuple(node.id for node in made if node.kind == "input"))
+
+
+def is_array(node: Node) -> bool:
+    """Whether the node is a constant with axes, such as a parameter that is not an argument."""
+    return node.kind == "constant" and node.shape != ()
 
 
 def difference(one: Graph, other: Graph) -> str:
@@ -112,7 +124,8 @@ def difference(one: Graph, other: Graph) -> str:
             return f"{node.label} gives {node.shape} {node.dtype} instead of {instead.shape} {instead.dtype}"
         read, wanted = ([graph.nodes[i].shape for i in op.inputs] for graph, op in ((one, node), (other, instead)))
         if read != wanted:
-            return f"{node.label} reads {_listed(read)} instead of {_listed(wanted)}"
+            here, there = (" and ".join(map(str, some)) for some in (read, wanted))
+            return f"{node.label} reads {here} instead of {there}"
     return "other attributes, constants or wiring"
 
 
@@ -156,9 +169,9 @@ def _end_of_run(graph: Graph, units: Sequence[_Unit], start: int) -> int:
     """The place after the last unit that has the structure of the first. Behind the last one more may follow."""
     first, end = units[start], start + 1
     count = len(first.tail)
-    wanted = block_graph(graph, (*first.ops, *first.tail))
+    wanted = structure(graph, (*first.ops, *first.tail))
     while end < len(units) and len(units[end - 1].tail) == count and len(units[end].tail) >= count:
-        if block_graph(graph, (*units[end].ops, *units[end].tail[:count])) != wanted:
+        if structure(graph, (*units[end].ops, *units[end].tail[:count])) != wanted:
             break
         end += 1
     return end
@@ -176,10 +189,10 @@ def _repeat(graph: Graph, units: Sequence[_Unit], start: int, end: int) -> Repea
         is_inside = node.kind != "op" and readers and -1 not in readers
         if is_inside and node.id not in handed_on and node.id not in graph.outputs:
             (blocks[readers.pop()] if len(readers) == 1 else shared).append(node.id)
-    wanted = block_graph(graph, forward[0])
+    wanted = structure(graph, forward[0])
     beside = [units[place] for place in (start - 1, end) if 0 <= place < len(units)]
     neighbours = [
-        (unit.scope, difference(block_graph(graph, (*unit.ops, *unit.tail[:count])), wanted))
+        (unit.scope, difference(structure(graph, (*unit.ops, *unit.tail[:count])), wanted))
         for unit in beside
         if _stem(unit.scope) == _stem(run[0].scope)
     ]
@@ -215,10 +228,6 @@ def _alone(node: Node, number: int, order: dict[int, int], is_inside: bool) -> N
         return replace(node, id=number, inputs=tuple(order[i] for i in node.inputs), saved=saved, origin=origin)
     kind = node.kind if node.kind == "constant" else "input"
     return replace(node, id=number, kind=kind, op=None, inputs=(), attributes={}, saved=(), origin=origin)
-
-
-def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
-    return " and ".join(map(str, shapes))
 
 
 def _scope_at(node: Node, depth: int) -> str:
