@@ -55,7 +55,7 @@ def blocks_caption(box: str, blocks: list[str], ops: int, phase: str) -> str:
     if len(names) > 3:
         names = [f"`{blocks[0]}` to `{blocks[-1]}`"]
     same = "which have the same structure"
-    return f"`{box}` stands for {listed(names)}, {same}: {counted(ops, 'op')} in the {phase} pass."
+    return f"`{box}` stands for {listed(names)}, {same}: {counted(ops, 'op')} in the {phase}{' pass' * (phase != 'update')}."
 
 
 def repeats_note(boxes: list[str]) -> str:
