@@ -188,6 +188,15 @@ def test_a_large_graph_collapses_its_repeats_by_itself_with_a_note() -> None:
     assert not small.scene.opens and note[:20] not in small.frames[0].caption
 
 
+def test_a_large_graph_with_repeats_begins_as_an_overview_whose_other_scopes_are_boxes_too() -> None:
+    view = aw.GraphView(transformer(12))
+    assert {scope for scope in view.collapsed if "." not in scope} == {"token", "place", "norm", "head", "loss"}
+    assert len([key for key in elements(view) if ">" not in key]) < 30
+    view.selected = next(key for key in view.scene.facts if key.startswith("scope:norm#"))
+    assert "norm" not in view.collapsed and view.scene.opens
+    assert aw.GraphView(transformer(12), collapse="repeats").collapsed == ()
+
+
 def test_where_nothing_is_repeated_asking_for_it_draws_every_node_and_says_so() -> None:
     view = aw.GraphView(GRAPHS["joint diamond"], collapse="repeats")
     assert not view.scene.opens and "No two blocks in a row" in view.frames[0].caption

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, cast
 
 import traitlets
@@ -37,8 +38,9 @@ class GraphView(OpensOps):
 
     Args:
         subject: a Graph, as from ``ad.record``, or a Tensor that was computed from Tensors with ``requires_grad=True``.
-        collapse: scopes that are drawn as one box; or ``"repeats"``: blocks of the same structure in a row, which is the
-            default from 300 nodes on. ``()`` draws every node.
+        collapse: scopes that are drawn as one box; or ``"repeats"``: blocks of the same structure in a row. A graph of more
+            than 300 nodes with such blocks begins as an overview, in which every other scope is one box too. ``()`` draws
+            every node.
         layout: ``"ladder"``, or ``"graphviz"`` for a general graph (without bands for scopes). What is not text is the
             layout of the widget itself, as of every widget.
         inputs: what the graph is run on when an op is opened, to show its arrays: one value for each input.
@@ -68,10 +70,11 @@ class GraphView(OpensOps):
         self.graph = graph_from(subject, "GraphView")
         self._insides = of_recorded(self.graph, inputs, "GraphView", subject)
         self._wants_repeats = collapse == "repeats"
-        scopes: Collection[str] = () if collapse is None or collapse == "repeats" else collapse
-        self._collapse = frozenset(_known_scopes(self.graph, scopes))
         is_large = collapse is None and len(self.graph) > LARGE
         self._repeats = repeats_of(self.graph) if self._wants_repeats or is_large else ()
+        if collapse is None or collapse == "repeats":
+            collapse = _others(self.graph, self._repeats) if is_large else ()
+        self._collapse = frozenset(_known_scopes(self.graph, collapse))
         self._engine = cast(Engine, layout if isinstance(layout, str) else "ladder")
         if not isinstance(layout, str):
             traits["layout"] = layout
@@ -202,7 +205,7 @@ def _add_step(steps: Steps, graph: Graph, drawing: Drawing, node: Node, caption:
 
 def _question(graph: Graph, node: Node, drawing: Drawing, name: Names) -> Question | None:
     """Before an op: what does it read? A reader may think of what that was computed from, or of what reads the op."""
-    if node.op is None or not node.inputs:
+    if node.op is None or not node.inputs or drawing.elements.get(node.id) in drawing.boxes:
         return None
     nodes = graph.nodes
     reused = [i for i in node.inputs if node.phase == "backward" and nodes[i].phase == "forward"]
@@ -211,12 +214,19 @@ def _question(graph: Graph, node: Node, drawing: Drawing, name: Names) -> Questi
     others = [i for i in (*further, *graph.consumers[node.id], *reversed(range(node.id))) if i not in node.inputs]
     if reused:
         others = [i for i in others if nodes[i].phase == "forward"]
-    read = {name(i) for i in node.inputs}  # a name may be used again
-    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and name(i) not in read]
-    if nodes[right].kind == "constant" or drawing.elements.get(right) == drawing.elements.get(node.id):
+    label = partial(_label, drawing, name)
+    read = {label(i) for i in node.inputs}  # a name may be used again
+    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and label(i) not in read]
+    if nodes[right].kind == "constant":
         return None
     text = graphs.reads_question(name(node.id), bool(reused))
-    return which(text, right, named[:20], drawing.elements.get, lambda i: name(i).replace("`", ""))
+    return which(text, right, named[:20], drawing.elements.get, label)
+
+
+def _label(drawing: Drawing, name: Names, node: int) -> str:
+    """What is on the button of a node: the box that it is in, or its name."""
+    box = drawing.boxes.get(drawing.elements.get(node, ""))
+    return name(node).replace("`", "") if box is None else box.name
 
 
 def _called(node: Node, drawing: Drawing, names: Mapping[int, str]) -> str:
@@ -230,6 +240,13 @@ def _legend(graph: Graph) -> tuple[tuple[str, str], ...]:
     if any(node.phase == "backward" for node in graph):
         rows += [("edge forward", "forward"), ("edge backward", "backward"), ("edge saved", "kept for backward")]
     return tuple(rows)
+
+
+def _others(graph: Graph, repeats: Collection[Repeat]) -> list[str]:
+    """The scopes beside repeated blocks: neither inside of any, nor around them."""
+    blocks = [scope for one in repeats for scope in one.scopes]
+    beside = (s for s in scopes_of(graph) if not any(lies_in(block, s) or lies_in(s, block) for block in blocks))
+    return list(beside) if blocks else []
 
 
 def _known_scopes(graph: Graph, scopes: Collection[str]) -> Collection[str]:
