@@ -60,7 +60,7 @@ def repeat_facts(repeat: Repeat, phase: str) -> Rows:
     inside = [nodes[node] for block in repeat.blocks for node in block]
     parameters = [node for node in inside if node.phase == "forward" and (node.kind == "input" or is_array(node))]
     results = [node for node in inside if node.kind == "op" and node.phase == phase]
-    differing = [f"{scope}: {how}" for scope, how in repeat.differences(phase)]
+    differing = [f"{scope}: {how}" for scope, how in (repeat.differences(phase) if phase != "forward" else ())]
     rows = [
         ("blocks", few(repeat.scopes, most=3)),
         ("in", repeat.parent),

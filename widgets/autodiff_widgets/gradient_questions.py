@@ -34,6 +34,7 @@ class GradientQuestions:
         self.graph, self.ids, self.name, self.element = graph, ids, name, element
         self.missing = {ids[serial]: count for serial, count in expected.items() if serial in ids}
         self.sums: dict[int, Any] = {}  # node -> the sum of what has arrived
+        self.begun: list[int] = []  # nodes that have received something, and wait for more
 
     def before(self, event: Event) -> Question | None:
         """The question before an event, which is taken note of."""
@@ -46,14 +47,15 @@ class GradientQuestions:
 
     def _complete(self, node: int) -> Question | None:
         """Whose gradient is complete? Not that of a node that still waits; those that have received something come first."""
-        ops = [other.id for other in reversed(self.graph.nodes) if other.op is not None and self.missing.get(other.id)]
-        waiting = sorted(ops, key=lambda other: other not in self.sums)
-        return which(gradients.COMPLETE, node, waiting, self.element, lambda one: node_name(self.graph.nodes[one]))
+        nodes, further = self.graph.nodes, range(len(self.graph) - 1, -1, -1)
+        waiting = (one for one in (*self.begun, *further) if nodes[one].op is not None and self.missing.get(one))
+        return which(gradients.COMPLETE, node, waiting, self.element, lambda one: node_name(nodes[one]))
 
     def _added(self, event: events.ContributionAdded, into: int) -> Question | None:
         before = self.sums.get(into)
         self.sums[into] = event.total
         self.missing[into] -= 1
+        self.begun = [one for one in (into, *self.begun) if self.missing[one]]
         if before is None:
             text = gradients.sent_question(event, self.name)
             return of_product(text, event.upstream, event.local, event.contribution)

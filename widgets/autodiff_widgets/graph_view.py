@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, cast
 
 import traitlets
@@ -17,10 +16,10 @@ from .collapsing import scopes_of
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
 from .insides import OpensOps, of_recorded
+from .graph_questions import reads_question
 from .layout import Engine
-from .questions import which
 from .repeats import Repeat, block_graph, lies_in, repeats_of
-from .scene import Change, Question, Scene
+from .scene import Change, Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
 from .subjects import graph_from
@@ -199,34 +198,8 @@ def _add_step(steps: Steps, graph: Graph, drawing: Drawing, node: Node, caption:
     inputs = [c for i in node.inputs for c in drawing.node(i, "used")]
     passing = [*edges, *inputs, *drawing.node(node.id, "active")]
     source = None if node.source is None else str(node.source)
-    asks = _question(graph, node, drawing, name)
+    asks = reads_question(graph, node, drawing, name)
     steps.add(caption, drawing.node(node.id, "done"), passing, drawing.elements.get(node.id), source, asks)
-
-
-def _question(graph: Graph, node: Node, drawing: Drawing, name: Names) -> Question | None:
-    """Before an op: what does it read? A reader may think of what that was computed from, or of what reads the op."""
-    if node.op is None or not node.inputs or drawing.elements.get(node.id) in drawing.boxes:
-        return None
-    nodes = graph.nodes
-    reused = [i for i in node.inputs if node.phase == "backward" and nodes[i].phase == "forward"]
-    right = (reused or node.inputs)[-1]
-    further = [far for i in node.inputs for far in nodes[i].inputs]
-    others = [i for i in (*further, *graph.consumers[node.id], *reversed(range(node.id))) if i not in node.inputs]
-    if reused:
-        others = [i for i in others if nodes[i].phase == "forward"]
-    label = partial(_label, drawing, name)
-    read = {label(i) for i in node.inputs}  # a name may be used again
-    named = [i for i in dict.fromkeys(others) if nodes[i].kind != "constant" and label(i) not in read]
-    if nodes[right].kind == "constant":
-        return None
-    text = graphs.reads_question(name(node.id), bool(reused))
-    return which(text, right, named[:20], drawing.elements.get, label)
-
-
-def _label(drawing: Drawing, name: Names, node: int) -> str:
-    """What is on the button of a node: the box that it is in, or its name."""
-    box = drawing.boxes.get(drawing.elements.get(node, ""))
-    return name(node).replace("`", "") if box is None else box.name
 
 
 def _called(node: Node, drawing: Drawing, names: Mapping[int, str]) -> str:

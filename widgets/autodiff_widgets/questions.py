@@ -22,11 +22,17 @@ def which(
     >>> which("Which is next?", 3, [1, 2, 3], "n{}".format, "node {}".format).choices
     (('n1', 'node 1'), ('n2', 'node 2'), ('n3', 'node 3'))
     """
-    drawn = {one: key for one in (right, *candidates) if (key := element(one)) is not None}
-    if right not in drawn:
+    answer = element(right)
+    if answer is None:
         return None
-    others = {key: label(one) for one, key in drawn.items() if key != drawn[right] and label(one) != label(right)}
-    return _asked(text, (drawn[right], label(right)), {name: key for key, name in others.items()})
+    others: dict[str, str] = {}  # by what is on the button
+    for one in candidates:  # which may be very many
+        key, name = element(one), label(one)
+        if key not in (None, answer, *others.values()) and name != label(right):
+            others.setdefault(name, str(key))
+        if len(others) == CHOICES - 1:
+            break
+    return _asked(text, (answer, label(right)), others)
 
 
 def in_words(text: str, right: str, wrong: Iterable[str]) -> Question | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,7 +60,7 @@ class Repeat:
     def differences(self, phase: str) -> Iterator[tuple[str, str]]:
         """The blocks that are not as most others are in a phase, and in what."""
         graphs = [structure(self.graph, self.ops(number, phase)) for number in range(len(self.blocks))]
-        usual = max(graphs, key=lambda graph: sum(graph == other for other in graphs))
+        (usual, _), *_ = Counter(graphs).most_common(1)
         for scope, graph in zip(self.scopes, graphs, strict=True):
             if graph != usual:
                 yield scope, difference(graph, usual)

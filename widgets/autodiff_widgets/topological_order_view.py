@@ -84,7 +84,7 @@ class _Order:
         self.name = Names(lambda node: node_text(graph.nodes[node]))
         self.waiting_nodes: list[int] = []
         self.order: list[int] = []
-        self.in_order: set[int] = set()
+        self.left = dict.fromkeys(range(len(graph)))  # that are not in the order yet
         self.waiting = Listing("waiting", self.waits, min(len(graph), MOST_WAITING))
         self.result = Listing("order", "Order", min(len(graph), LONGEST_ORDER), end=True)
         self.used: Counter[tuple[int, int]] = Counter()
@@ -116,9 +116,8 @@ class _Order:
         """Before a node joins the order: which one will it be?"""
         if not isinstance(event, events.NodeFinished | events.NodeDequeued):
             return None
-        left = [node.id for node in self.graph if node.id == event.node or node.id not in self.in_order]
-        self.in_order.add(event.node)
-        return which(orders.QUESTION, event.node, left, self.drawing.elements.get, lambda node: self.labels[node])
+        self.left.pop(event.node)
+        return which(orders.QUESTION, event.node, self.left, self.drawing.elements.get, lambda node: self.labels[node])
 
     def waiting_entries(self) -> list[int]:
         """The stack or queue, the node that leaves next first."""
