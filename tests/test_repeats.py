@@ -154,7 +154,7 @@ def test_a_block_of_another_shape_parts_the_row_and_is_named_with_the_difference
     assert {one.neighbours for one in repeats} == {(("block4", "4 ops instead of 2"),)}
     assert {one.name for one in repeats} == {"block × 3"}
     view = aw.GraphView(graph, collapse="repeats")
-    assert len(view.scene.opens) == len(set(view.scene.opens)) == 4
+    assert len(boxes(view.scene)) == len(set(boxes(view.scene))) == 4
 
 
 def test_what_differs_is_the_first_op_that_does() -> None:
@@ -171,7 +171,7 @@ def test_what_differs_is_the_first_op_that_does() -> None:
 
 def test_blocks_that_differ_only_on_the_way_back_stay_together_and_the_facts_say_so() -> None:
     view = aw.GraphView(transformer(2))
-    forward, backward = (dict(view.scene.facts[key]) for key in view.scene.opens)
+    forward, backward = (dict(view.scene.facts[key]) for key in boxes(view.scene))
     assert forward["inside"] == "2 × 31 ops" and backward["inside"] == "231 ops"
     assert backward["differs"] == "block2: 115 ops instead of 116" and "differs" not in forward
     assert forward["own inputs"] == "2 × 16 arrays, 488 numbers, 1952 B in all"
@@ -183,9 +183,9 @@ def test_a_large_graph_collapses_its_repeats_by_itself_with_a_note() -> None:
     by_itself, whole = aw.GraphView(graph), aw.GraphView(graph, collapse=())
     note = "Blocks of the same structure are drawn as one box: block × 2."
     assert note in by_itself.frames[0].caption and note in by_itself.scene.panes[0].svg
-    assert by_itself.scene.opens and not whole.scene.opens and len(by_itself.frames) < len(whole.frames) / 4
+    assert boxes(by_itself.scene) and not boxes(whole.scene) and len(by_itself.frames) < len(whole.frames) / 4
     small = aw.GraphView(joint(mlp_loss, *mlp_arguments(3)))
-    assert not small.scene.opens and note[:20] not in small.frames[0].caption
+    assert not boxes(small.scene) and note[:20] not in small.frames[0].caption
 
 
 def test_a_large_graph_with_repeats_begins_as_an_overview_whose_other_scopes_are_boxes_too() -> None:
@@ -193,13 +193,13 @@ def test_a_large_graph_with_repeats_begins_as_an_overview_whose_other_scopes_are
     assert {scope for scope in view.collapsed if "." not in scope} == {"token", "place", "norm", "head", "loss"}
     assert len([key for key in elements(view) if ">" not in key]) < 30
     view.selected = next(key for key in view.scene.facts if key.startswith("scope:norm#"))
-    assert "norm" not in view.collapsed and view.scene.opens
+    assert "norm" not in view.collapsed and boxes(view.scene)
     assert aw.GraphView(transformer(12), collapse="repeats").collapsed == ()
 
 
 def test_where_nothing_is_repeated_asking_for_it_draws_every_node_and_says_so() -> None:
     view = aw.GraphView(GRAPHS["joint diamond"], collapse="repeats")
-    assert not view.scene.opens and "No two blocks in a row" in view.frames[0].caption
+    assert not boxes(view.scene) and "No two blocks in a row" in view.frames[0].caption
 
 
 def test_a_box_has_one_step_in_each_phase_that_says_what_it_stands_for() -> None:
@@ -210,7 +210,7 @@ def test_a_box_has_one_step_in_each_phase_that_says_what_it_stands_for() -> None
         for ops, phase in ((372, "forward"), (1391, "backward"))
     ]
     states = view.scene.states_at(len(view.frames) - 1)
-    assert all(states[key] == "done" for key in view.scene.opens)
+    assert all(states[key] == "done" for key in boxes(view.scene))
 
 
 def test_no_sentence_names_a_node_that_is_inside_a_box() -> None:
@@ -224,7 +224,7 @@ def test_a_box_opens_to_one_block_in_all_phases_with_the_keys_and_facts_of_the_w
     view = aw.GraphView(transformer(2))
     whole = aw.GraphView(view.graph, collapse=())
     (repeat,) = repeats_of(view.graph)
-    for key in view.scene.opens:
+    for key in boxes(view.scene):
         inside = view.inside(key)
         drawn = keys_of(inside)
         assert {f"n{view.graph.nodes[node].serial}" for node in repeat.blocks[0]} <= drawn
@@ -235,7 +235,7 @@ def test_a_box_opens_to_one_block_in_all_phases_with_the_keys_and_facts_of_the_w
 
 def test_sentences_inside_a_block_call_nodes_as_outside() -> None:
     view = aw.GraphView(transformer(2))
-    inside = {frame.caption for frame in view.inside(view.scene.opens[0]).frames[1:-1]}
+    inside = {frame.caption for frame in view.inside(boxes(view.scene)[0]).frames[1:-1]}
     outside = {frame.caption for frame in aw.GraphView(view.graph, collapse=()).frames}
     own = [caption for caption in inside if " is an input: " not in caption]  # a result from outside comes as an input
     assert own and set(own) <= outside
@@ -251,16 +251,16 @@ def test_nested_repeats_open_level_by_level() -> None:
         return x.sum()
 
     view = aw.GraphView(joint(deep, 0.5))
-    block = view.inside(view.scene.opens[0])
-    assert block.opens and "layer × 80" in block.panes[0].svg
-    layer = view.inside(block.opens[0])
-    assert not layer.opens and "block0.layer0, one of 80 blocks" in layer.title
-    assert not set(view.scene.opens) & set(block.opens)
+    block = view.inside(boxes(view.scene)[0])
+    assert boxes(block) and "layer × 80" in block.panes[0].svg
+    layer = view.inside(boxes(block)[0])
+    assert not boxes(layer) and "block0.layer0, one of 80 blocks" in layer.title
+    assert not set(boxes(view.scene)) & set(boxes(block))
 
 
 def test_the_browser_is_answered_when_it_opens_a_box() -> None:
     view = aw.GraphView(transformer(2))
-    key = view.scene.opens[0]
+    key = boxes(view.scene)[0]
     view.opened = key
     assert view.inner[key] == view.inside(key).as_json() and view.opened is None
     with pytest.raises(KeyError, match="has nothing inside"):
@@ -269,11 +269,11 @@ def test_the_browser_is_answered_when_it_opens_a_box() -> None:
 
 def test_collapsing_a_scope_around_repeats_takes_their_place() -> None:
     view = aw.GraphView(joint(nested, 0.5), collapse="repeats")
-    assert view.scene.opens
+    assert boxes(view.scene)
     view.collapsed = ("encoder",)
-    assert not view.scene.opens and any(key.startswith("scope:encoder#") for key in view.scene.facts)
+    assert not boxes(view.scene) and any(key.startswith("scope:encoder#") for key in view.scene.facts)
     view.collapsed = ()
-    assert view.scene.opens
+    assert boxes(view.scene)
 
 
 def test_a_row_that_would_wait_for_itself_is_not_collapsed() -> None:
@@ -287,8 +287,8 @@ def test_a_row_that_would_wait_for_itself_is_not_collapsed() -> None:
 def test_hostile_names_of_repeated_scopes_are_shown_as_text() -> None:
     names = [f"{name}{number}" for name in HOSTILE if name.strip() and "." not in name for number in range(2)]
     view = aw.GraphView(chain_of(names), collapse="repeats")
-    assert len(view.scene.opens) >= 2
-    for key in view.scene.opens:
+    assert len(boxes(view.scene)) >= 2
+    for key in boxes(view.scene):
         scene = view.inside(key)
         json.dumps(scene.as_json(), ensure_ascii=False).encode()
         assert keys_of(scene)
@@ -298,3 +298,8 @@ def test_hostile_names_of_repeated_scopes_are_shown_as_text() -> None:
 def keys_of(scene: Scene) -> set[str]:
     """The keys of the nodes and boxes that a scene draws."""
     return {key for key in elements(aw.View(scene)) if ">" not in key and not key.startswith("scope:")}
+
+
+def boxes(scene: Scene) -> list[str]:
+    """The boxes of a scene that can be opened; its ops can be opened too."""
+    return [key for key in scene.opens if key.startswith("scope:")]

@@ -15,8 +15,8 @@ from .captions.sentences import and_note
 from .collapsing import scopes_of
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
-from .insides import OpensOps, of_recorded
 from .graph_questions import reads_question
+from .insides import OpensOps, of_recorded
 from .layout import Engine
 from .repeats import Repeat, block_graph, lies_in, repeats_of
 from .scene import Change, Scene
@@ -127,9 +127,10 @@ class GraphView(OpensOps):
         names: Mapping[int, str] | None = None,
         note: str = "",
     ) -> Scene:
-        scene, boxes = graph_scene(graph, title, self._collapse, self._engine, repeats, names, note)
+        scene, boxes, drawn = graph_scene(graph, title, self._collapse, self._engine, repeats, names, note)
         self._blocks |= boxes
-        return self._insides.opened(scene)
+        scene = self._insides.opened(scene)
+        return replace(scene, opens=tuple(key for key in scene.opens if key in drawn))
 
     @traitlets.observe("selected")
     def _toggle_scope(self, change: dict[str, Any]) -> None:
@@ -149,8 +150,8 @@ def graph_scene(
     repeats: Collection[Repeat] = (),
     names: Mapping[int, str] | None = None,
     note: str = "",
-) -> tuple[Scene, dict[str, Repeat]]:
-    """The scene of a graph, and the boxes in it that stand for repeated blocks.
+) -> tuple[Scene, dict[str, Repeat], frozenset[str]]:
+    """The scene of a graph, the boxes in it that stand for repeated blocks, and all elements that stand for nodes.
 
     One frame before the first step, and one for each node in recorded order; one for a box that stands for repeated blocks.
     ``names`` says how sentences call nodes, by serial number; ``note`` is what a reader must know first.
@@ -171,7 +172,7 @@ def graph_scene(
     steps.add(graphs.closing(len(graph)))
     facts = {**graph_facts(graph), **scope_facts(graph, drawing.scopes), **box_facts(drawing.boxes)}
     scene = Scene(title, (drawing.pane,), tuple(steps.frames), facts, _legend(graph), opens=tuple(blocks))
-    return scene, blocks
+    return scene, blocks, frozenset(drawing.elements.values())
 
 
 def _add_box_step(steps: Steps, drawing: Drawing, key: str, phase: str) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import autodiff_lab as ad
 
-from .captions import listed
+from .captions import ops
 from .cell_arrays import CellArray
 from .formulas import cell_name
 from .op_arrays import GRADIENT, OpArrays
 from .op_picture import edge_key, op_pane
-from .scene import Change, Scene, State
+from .questions import which
+from .scene import Change, Frame, Question, Scene, State
 from .steps import Steps
 from .values import bytes_text, number_text, value_text
 
@@ -22,10 +23,6 @@ LEGEND = (
     ("above", "bar: above 0, by size"), ("below", "hatched bar: below 0"),
 )  # fmt: skip
 EXAMPLE = 120  # characters of a formula that a caption shows
-ASK = "Point at a number to see what it was computed from."
-TOO_MANY = "These are too many numbers to follow each of them."
-KEPT_INSIDE = "This function is made of several ops. What each of them keeps for backward is not shown here."
-ARRIVES = "Backward: the cotangent `g` arrives. It says how much the end result changes with each number of `out`."
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -69,28 +66,26 @@ class _Film:
     def __init__(self, arrays: OpArrays, notes: Mapping[str, str]) -> None:
         self.arrays, self.trace, self.notes = arrays, arrays.trace, notes
 
-    def frames(self) -> list[Any]:
+    def frames(self) -> tuple[Frame, ...]:
         """Inputs, result, what is kept, the cotangent, and each gradient."""
         steps = Steps(self._given(), [self._change(name, "done") for name in self.trace.operands])
         self._forward(steps)
         if self.trace.gradients:
             self._backward(steps)
         else:
-            steps.add(_why_no_gradient(self.trace.op))
-        steps.add(ASK if self.trace.ways else TOO_MANY)
+            steps.add(ops.no_gradient_caption(self.trace.op))
+        steps.add(ops.ASK if self.trace.ways else ops.TOO_MANY)
         return steps.frames
 
     def _given(self) -> str:
         called = self.arrays.called
-        what = [
-            f"`{n}`{f' ({called[n]})' if n in called else ''}, {_count(self.arrays[n])}" for n in self.trace.operands
-        ]
-        return f"`{self.trace.name}` is given {listed(what)}."
+        what = {name: (called.get(name, ""), self.arrays[name].values.shape) for name in self.trace.operands}
+        return ops.given_caption(self.trace.name, what)
 
     def _forward(self, steps: Steps) -> None:
         arrays = (*self.arrays.inputs, self.arrays["out"])
         edges = [Change(edge_key(array, self.arrays.key), "active") for array in arrays]
-        said = f"`{self.trace.name}` runs and gives `out`, {_count(self.arrays['out'])}."
+        said = ops.result_caption(self.trace.name, self.arrays["out"].values.shape)
         steps.add(
             f"{said} {self.arrays.example('out', self.notes, EXAMPLE)}".strip(),
             [self._change("out", "done")],
@@ -99,8 +94,8 @@ class _Film:
         )
 
     def _backward(self, steps: Steps) -> None:
-        steps.add(self._kept(), passing=self._read(self.trace.saved))
-        steps.add(ARRIVES, [self._change("g", "done")], [self._change("g", "target")], self.arrays["g"].key)
+        steps.add(self._kept(), passing=self._read(self.trace.saved), question=self._question())
+        steps.add(ops.ARRIVES, [self._change("g", "done")], [self._change("g", "target")], self.arrays["g"].key)
         box = f"{self.arrays.key}:backward"
         for name in self.trace.gradients:
             gradient = GRADIENT + name
@@ -123,29 +118,28 @@ class _Film:
     def _kept(self) -> str:
         saved = self.trace.saved
         if self.trace.op is None:
-            return KEPT_INSIDE
-        if not saved:
-            return "No array is kept for backward: the gradient rules read none."
-        size = bytes_text(sum(self.arrays[name].values.nbytes for name in saved))
-        them = "them" if len(saved) > 1 else "it"
-        return f"Kept for backward: {listed([f'`{name}`' for name in saved])}, {size}. The gradient rules read {them}."
+            return ops.KEPT_INSIDE
+        return ops.kept_caption(list(saved), sum(self.arrays[name].values.nbytes for name in saved))
+
+    def _question(self) -> Question | None:
+        """Which array will be kept? A reader may take one that no gradient rule reads for it."""
+        saved, names = list(self.trace.saved), [*self.trace.operands, "out"]
+        if not saved or saved[0] not in names:
+            return None
+        others = [place for place, name in enumerate(names) if name not in saved]
+        return which(
+            ops.KEPT_QUESTION,
+            names.index(saved[0]),
+            others,
+            lambda place: self.arrays[names[place]].key,
+            names.__getitem__,
+        )
 
     def _rule(self, name: str) -> str:
-        if name not in self.trace.rules:
-            return f"Backward through all its ops gives the gradient of `{name}`."
-        reads = listed([f"`{one}`" for one in self.arrays.read_by_rule(name)])
-        return f"The rule `{self.trace.rules[name].__name__}` makes the gradient of `{name}` from {reads}."
-
-
-def _count(array: CellArray) -> str:
-    shape = array.values.shape
-    return f"{' × '.join(map(str, shape))} numbers" if array.values.size != 1 else "one number"
-
-
-def _why_no_gradient(op: Any) -> str:
-    if op is not None and not op.is_differentiable:
-        return f"No gradient flows through `{op.name}`."
-    return "No gradient flows here: no input is an array of floating numbers for which there is a gradient rule."
+        rule = self.trace.rules.get(name)
+        if rule is None:
+            return ops.rule_caption(name, "", [])
+        return ops.rule_caption(name, rule.__name__, list(self.arrays.read_by_rule(name)))
 
 
 def returned(rule: Any) -> str:
