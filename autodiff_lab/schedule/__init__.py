@@ -8,11 +8,12 @@
 4.0
 """
 
+from .cluster import cluster_machine, run_on_cluster
 from .costs import AlphaBeta, Constant, CostModel, Measured, Roofline, Work, measure
 from .executor import run
 from .graph_tasks import from_graph, phases
 from .machines import Machine, Resource, Transfer, cores, cpu_and_gpu, gpus, pipeline
-from .mistakes import DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
+from .mistakes import ClusterError, DeadlockError, OutOfMemoryError, PolicyError, ScheduleError
 from .movement import with_all_reduce, with_transfers
 from .plan_tasks import from_plan
 from .plans import Plan, upward_ranks
@@ -26,10 +27,9 @@ from .timeline import Span, Timeline
 from .workloads import training_step
 
 __all__ = [
-    "DEFAULT", "POLICIES", "AlphaBeta", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
+    "DEFAULT", "POLICIES", "AlphaBeta", "ClusterError", "Constant", "CostModel", "DeadlockError", "Dependency", "Machine",
     "Measured", "OutOfMemoryError", "Plan", "Policy", "PolicyError", "Resource", "Roofline", "ScheduleError", "Search",
-    "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cores", "cpu_and_gpu",
-    "from_graph", "from_plan",
-    "gpus", "measure", "phases", "pipeline", "planned", "run", "searched", "simulate", "soonest", "training_step",
-    "upward_ranks", "with_all_reduce", "with_transfers",
+    "Span", "State", "Task", "Tasks", "Timeline", "Transfer", "Work", "as_policy", "cluster_machine", "cores", "cpu_and_gpu",
+    "from_graph", "from_plan", "gpus", "measure", "phases", "pipeline", "planned", "run", "run_on_cluster", "searched",
+    "simulate", "soonest", "training_step", "upward_ranks", "with_all_reduce", "with_transfers",
 ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from threading import RLock
 from time import perf_counter_ns
@@ -14,20 +13,19 @@ from .. import events
 from ..events import Receiver
 from ..graph import Graph
 from ..planning import Plan
-from ..tensors import Tensor
 from .blas import one_blas_thread
-from .costs import CostModel, Roofline
-from .crew import ALL_DONE, NONE, Crew, Failure
+from .costs import CostModel
+from .crew import ALL_DONE, NONE, Crew
 from .dispatch import Dispatch
-from .graph_tasks import from_graph
 from .machines import Machine, cores
-from .mistakes import ScheduleError, meant
+from .mistakes import ScheduleError
+from .outcomes import Named, explained, outcome, statuses
 from .plan_tasks import runner_of
 from .policies import DEFAULT, Place, Policy, Priority, as_policy
 from .streams import device_of_inputs, execute_on_streams
 from .task import Task
 from .tasks import Tasks, check_places
-from .timeline import LiveBytes, Status, Timeline
+from .timeline import LiveBytes, Timeline
 from .values import Values
 
 SECONDS = 1e-9  # in a nanosecond
@@ -81,45 +79,17 @@ def run(
     """
     if type(workers) is not int or workers < 1:
         raise ScheduleError(f"run: workers must be a whole number of at least 1, got {workers!r}")
-    if isinstance(work, Graph):
-        return _run_graph(work, inputs, workers, as_policy(policy), tell, costs or Roofline())
     if isinstance(work, Plan):
         return runner_of(work, workers, costs).run(
             work.checked(tuple(inputs)), execute, cores(workers), as_policy(policy), tell
         )
-    tasks = work if isinstance(work, Tasks) else Tasks(work)
-    values = Values(tasks, _named_inputs(tasks, inputs))
-    timeline = execute(tasks, values, cores(workers), as_policy(policy), tell)
-    named = dict.fromkeys([*tasks.outputs, *(name for task in tasks.kept for name in tasks[task].written)])
-    return {name: values.named[name] for name in named if name in values.named}, timeline
 
+    def in_threads(tasks: Tasks, named: Named) -> tuple[Named, Timeline]:
+        values = Values(tasks, named)
+        timeline = execute(tasks, values, cores(workers), as_policy(policy), tell)
+        return values.named, timeline
 
-def _run_graph(
-    graph: Graph, inputs: Any, workers: int, policy: Policy, tell: Receiver | None, costs: CostModel
-) -> tuple[Any, Timeline]:
-    known = graph.values_with(*map(_plain, inputs))
-    tasks = from_graph(graph, costs)
-    values = Values(tasks, dict(zip(tasks.inputs, (known[place] for place in graph.inputs), strict=True)))
-    timeline = execute(tasks, values, cores(workers), policy, tell)
-    for task in tasks:
-        known[task.node or 0] = values.named.get(task.name)
-    return graph.results_of(known), timeline
-
-
-def _plain(value: Any) -> Any:
-    """An argument as an array: what runs in parallel records nothing."""
-    return value.innermost() if type(value) is Tensor else value
-
-
-def _named_inputs(tasks: Tasks, inputs: Any) -> Mapping[str, Any]:
-    if not isinstance(inputs, Mapping):
-        if not len(inputs):
-            return _named_inputs(tasks, {})
-        raise ScheduleError(f"run: the inputs of tasks are a dict from names to values, got {type(inputs).__name__}")
-    for name in tasks.inputs:
-        if name not in inputs:
-            raise ScheduleError(f"run: the tasks read {name!r}, which is not among the inputs; {meant(name, inputs)}")
-    return inputs
+    return outcome("run", work, inputs, costs, in_threads)
 
 
 def execute(tasks: Tasks, values: Values, machine: Machine, policy: Policy, tell: Receiver | None = None) -> Timeline:
@@ -174,7 +144,7 @@ class _Execution(Dispatch):
                 self.crew.run()
         timeline = self._timeline()
         if self.crew.failure is not None:
-            raise self._explained(self.crew.failure, timeline)
+            raise explained("schedule.run", self.crew.failure.error, timeline, self._failed)
         if self.tell is not None:
             self.tell(events.AllTasksDone(timeline.makespan))
         return timeline
@@ -263,8 +233,12 @@ class _Execution(Dispatch):
 
     # --------------------------------------------------------------------------------------------------------------- the end
 
+    @property
+    def _failed(self) -> int | None:
+        return None if self.crew.failure is None or self.crew.failure.task == NONE else self.crew.failure.task
+
     def _timeline(self) -> Timeline:
-        crew, seconds = self.crew, self._since_start
+        crew, seconds, failure = self.crew, self._since_start, self.crew.failure
         ends = [
             end or (perf_counter_ns() if lane != NONE else 0) for end, lane in zip(crew.ends, crew.lanes, strict=True)
         ]
@@ -277,34 +251,8 @@ class _Execution(Dispatch):
             [seconds(time) if time else math.nan for time in crew.starts],
             [seconds(time) if time else math.nan for time in ends],
             list(crew.lanes),
-            self._statuses(),
+            {} if failure is None else statuses(self.tasks, {t for t, e in enumerate(crew.ends) if e}, self._failed),
             simulated=False,
             cpu_times=[time * SECONDS for time in crew.cpu_ns],
             live=[LiveBytes(0.0, 0), *live],
         )
-
-    def _statuses(self) -> dict[int, Status]:
-        """What did not end well: the task that failed, those that depend on it, and those that nobody got to."""
-        failure = self.crew.failure
-        if failure is None:
-            return {}
-        found: dict[int, Status] = {task: "cancelled" for task, end in enumerate(self.crew.ends) if not end}
-        if failure.task != NONE:
-            found[failure.task] = "failed"
-            reached = [failure.task]
-            for task in reached:  # grows while it is walked
-                for after in self.tasks.successors[task]:
-                    if found.get(after) == "cancelled":
-                        found[after] = "skipped"
-                        reached.append(after)
-        return found
-
-    def _explained(self, failure: Failure, timeline: Timeline) -> BaseException:
-        task, error = failure
-        if task != NONE:
-            call = self.tasks[task].call
-            source = getattr(call, "source", None)
-            error.add_note(f"schedule.run: in task {self.tasks.name(task)!r}" + (f", {source}" if source else ""))
-        with suppress(AttributeError):
-            error.timeline = timeline  # type: ignore[attr-defined]
-        return error

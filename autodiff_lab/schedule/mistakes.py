@@ -21,6 +21,10 @@ class OutOfMemoryError(MemoryError):
     """The tasks that are left do not fit beside what lives; the text names the tasks and what lives."""
 
 
+class ClusterError(RuntimeError):
+    """A cluster cannot go on; the text names what was lost, or what does not come, and the next step."""
+
+
 def meant(name: object, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: what is near to it, else a few that there are.
 

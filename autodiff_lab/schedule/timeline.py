@@ -49,6 +49,7 @@ class Timeline:
         cpu_times: for a real run, the CPU seconds of each lane's thread.
         submitted: for a run on streams, when the host handed each task over.
         live: for a real run, how many bytes lived, as measured.
+        clock_error: for a run on a cluster, how far the workers' clocks may be apart, in seconds.
 
     >>> from autodiff_lab import schedule
     >>> tasks = schedule.Tasks(
@@ -74,6 +75,7 @@ class Timeline:
     cpu_times: Sequence[float] | None = None
     submitted: Sequence[float] | None = None
     live: Sequence[LiveBytes] | None = None
+    clock_error: float | None = None
 
     # ------------------------------------------------------------------------------------------------------------ who ran
 
@@ -278,7 +280,8 @@ class Timeline:
 
     def text(self) -> str:
         """The timeline as text: its figures, then one line a lane."""
-        kind = "" if self.simulated else " (real)"
+        clocks = "" if self.clock_error is None else f", clocks agree within {1e3 * self.clock_error:.2g} ms"
+        kind = "" if self.simulated else f" (real{clocks})"
         head = (
             f"{self.policy} on {self.machine.workers} device{'s' * (self.machine.workers != 1)}{kind}: makespan "
             f"{self.makespan:.4g}, utilisation {100 * self.utilisation:.0f} % of at most {100 * self.bound:.0f} %"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -54,7 +54,7 @@ class Values:
         if is_light and type(result) is not ndarray:
             named[name] = result
         else:
-            self.unweighed[task] = self._parts(task, result)
+            self.unweighed[task] = parts_of(result, self._written[task][0])
 
     def weigh(self, task: int) -> None:
         """A task is done: its results become values, in place of older ones of the same name, and their bytes count."""
@@ -74,17 +74,20 @@ class Values:
             if nbytes or type(value) is ndarray:
                 self.memory.drop(value, nbytes)
 
-    def _parts(self, task: int, result: Any) -> tuple[Any, ...]:
-        """The result as one part for each value that the task writes."""
-        names, _ = self._written[task]
-        if len(names) == 1:
-            return (result,)
-        if not isinstance(result, tuple) or len(result) != len(names):
-            raise ScheduleError(
-                f"a task that writes {len(names)} values ({', '.join(names)}) must return a tuple of {len(names)}; "
-                f"got {result!r}"
-            )
-        return result
+
+def parts_of(result: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """A task's result as one part for each value that it writes.
+
+    Raises:
+        ScheduleError: the task did not return a tuple of so many.
+    """
+    if len(names) == 1:
+        return (result,)
+    if not isinstance(result, tuple) or len(result) != len(names):
+        raise ScheduleError(
+            f"a task that writes {len(names)} values ({', '.join(names)}) must return a tuple of {len(names)}; got {result!r}"
+        )
+    return result
 
 
 class Memory:

@@ -1,0 +1,304 @@
+"""One run on a cluster: it is handed over to Dask as a whole, listened to, and cleared away whatever happens."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import dask
+from dask.highlevelgraph import HighLevelGraph
+from distributed import Client, Future, KilledWorker
+from distributed.metrics import time
+
+from ... import backend, events
+from ..asking import make_plan, planned_order
+from ..graph_tasks import OpCall
+from ..machines import Machine
+from ..mistakes import ClusterError, ScheduleError, some
+from ..outcomes import Named, explained, statuses
+from ..policies import Policy, planned, soonest
+from ..simulator import simulate
+from ..task import Task
+from ..tasks import Tasks, check_places
+from ..timeline import Timeline
+from .clocks import Clocks, machine_of, names_of
+from .record import Moved, Ran, Reports, timeline_of
+from .workers import Call, Moves, Operand, keeping_layout, packed, received, topic_of
+
+LARGE = 100_000  # bytes from which a constant is sent to each worker once, and not with every task that has it
+
+
+class Submission:
+    """Tasks on their way to a cluster, and what the workers tell of them."""
+
+    def __init__(
+        self, client: Client, tasks: Tasks, inputs: Named, policy: Policy, machine: Machine | None, timeout: float
+    ) -> None:
+        self.client, self.tasks, self.inputs, self.policy, self.timeout = client, tasks, inputs, policy, timeout
+        self.workers = machine or machine_of(client)
+        _check(tasks, inputs, self.workers)
+        # The scheduler keeps a topic for ever, so there are few: one for each thread that waits for a run.
+        self.id = f"autodiff_lab {threading.get_ident()} {uuid.uuid4().hex}"
+        self.keys = [f"{task.name}-{self.id}" for task in tasks]
+        self.clocks, self.names = Clocks(client), names_of(client)
+        self.news: SimpleQueue[Any] = SimpleQueue()  # what workers report, and futures that are done
+        self.reports: list[dict[str, Any]] = []
+        self.wanted: list[Future] = []
+        self.began = 0.0
+
+    def outcome(self) -> tuple[Named, Timeline]:
+        """The values that are kept, and the timeline; or the error of the task that failed."""
+        given = {f"{name}-{self.id}": name for name in self.inputs}
+        moves = Moves(self.id, {**dict(zip(self.keys, range(len(self.tasks)), strict=True)), **given})
+        try:
+            self.client.register_plugin(moves)
+            self.client.subscribe_topic(topic_of(self.id), lambda event: self.news.put(event[1]))
+            self._hand_over()
+            self._wait()
+            values = self._values()
+            return values, self._timeline(None)
+        except BaseException as error:
+            with suppress(Exception):
+                self.client.cancel(self.wanted, force=True)
+            raise self._explained(error) from error.__cause__
+        finally:
+            self.wanted.clear()
+            with suppress(Exception):
+                self.client.unsubscribe_topic(topic_of(self.id))
+                self.client.unregister_worker_plugin(moves.name)
+
+    # ----------------------------------------------------------------------------------------------------------- handing over
+
+    def _hand_over(self) -> None:
+        order, lanes = _decided(self.tasks, self.workers, self.policy)
+        priorities = {self.keys[task]: -place for place, task in enumerate(order)}
+        before, restricted = _before_on_lane(order, lanes), self._restricted(lanes)
+        arguments = _Arguments(self)
+        graph = {self.keys[task.id]: arguments.entry(task, before.get(task.id)) for task in self.tasks}
+        with dask.annotate(
+            priority=priorities.get,
+            workers=restricted.get,
+            allow_other_workers=lambda key: True if key in restricted else None,
+        ):
+            layered = HighLevelGraph.from_collections(self.id, graph)
+        self.began = time()
+        self.wanted = self.client.get(layered, [self.keys[task] for task in sorted(self.tasks.kept)], sync=False)
+
+    def _restricted(self, lanes: Sequence[int] | None) -> dict[str, list[str]]:
+        """For tasks that may not run everywhere the workers' addresses. If all of these are lost, others may."""
+        resources, found = self.workers.resources, {}
+        addresses = {name: address for address, name in self.names.items()}
+        for task in self.tasks:
+            able = [r for r in resources if task.cost_on(r) is not None]
+            if lanes is not None:
+                able = [resources[self.workers.lanes[lanes[task.id]][0]]]
+            if len(able) < len(resources):
+                found[self.keys[task.id]] = [addresses[r.name] for r in able if r.name in addresses]
+        return found
+
+    def scattered(self, values: Named) -> dict[str, Future]:
+        """Values that every worker gets once, so that none is lost with a worker."""
+        if not values:
+            return {}
+        laid = {f"{name}-{self.id}": keeping_layout(value) for name, value in values.items()}
+        try:
+            held = self.client.scatter(laid, broadcast=True, hash=False, timeout=self.timeout)
+        except TypeError as error:
+            raise ScheduleError(f"run_on_cluster: an input does not pickle, so it cannot be sent: {error}") from error
+        return {name: held[f"{name}-{self.id}"] for name in values}
+
+    # --------------------------------------------------------------------------------------------------------------- waiting
+
+    def _wait(self) -> None:
+        """Until every task that is kept has ended, or one has failed."""
+        for future in self.wanted:
+            future.add_done_callback(self.news.put)
+        left = len(self.wanted)
+        while left:
+            try:
+                news = self.news.get(timeout=self.timeout)
+            except Empty:
+                raise ClusterError(self._silence()) from None
+            if isinstance(news, dict):
+                self._hear(news)
+            elif news.status == "finished":
+                left -= 1
+            else:
+                self._hear_the_rest()
+                raise self._error_of(news)
+
+    def _hear(self, report: dict[str, Any]) -> None:
+        if report["run"] == self.id:
+            self.reports.append(report)
+
+    def _hear_the_rest(self) -> None:
+        with suppress(Empty):
+            while True:
+                news = self.news.get_nowait()
+                if isinstance(news, dict):
+                    self._hear(news)
+
+    def _values(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for task, future in zip(sorted(self.tasks.kept), self.wanted, strict=True):
+            try:
+                result = future.result(timeout=self.timeout)
+            except TimeoutError:
+                raise ClusterError(self._silence()) from None
+            found.update(zip(self.tasks[task].written, received(result), strict=True))
+        return found
+
+    # ---------------------------------------------------------------------------------------------------- what went wrong
+
+    def _error_of(self, future: Future) -> BaseException:
+        if future.status != "error":
+            lost = (
+                f"{self._name(future.key)!r} cannot be computed any more: what it needs was lost ({future.exception()})"
+            )
+            return ClusterError(f"run_on_cluster: {lost}. {self._who_is_left()} Run it again")
+        error: BaseException = future.exception()
+        if isinstance(error, KilledWorker):
+            return ClusterError(
+                f"run_on_cluster: task {self._name(error.task)!r} was lost with {error.allowed_failures + 1} workers, each of "
+                f"which ended while it ran it, the last at {error.last_worker.address}. Has it enough memory, and does it end "
+                "its process? Try it at home with schedule.run, or read the worker's log with client.get_worker_logs()"
+            )
+        return error.with_traceback(future.traceback())
+
+    def _silence(self) -> str:
+        ended = {report["task"] for report in self.reports if "task" in report}
+        left = some(self.tasks.name(task) for task in range(len(self.tasks)) if task not in ended)
+        return (
+            f"run_on_cluster: no task ended for {self.timeout:g} s; not done: {left}. {self._who_is_left()} "
+            "If a task takes longer, give a longer timeout"
+        )
+
+    def _who_is_left(self) -> str:
+        now: set[str] = set()
+        with suppress(Exception):
+            now = set(names_of(self.client))
+        lost = some(name for address, name in self.names.items() if address not in now)
+        return f"Workers that were lost: {lost}; workers now: {len(now)}."
+
+    def _name(self, key: Any) -> str:
+        return str(key).removesuffix(f"-{self.id}")
+
+    def _explained(self, error: BaseException) -> BaseException:
+        failed = next((r["task"] for r in self.reports if not r.get("is_done", True)), None)
+        with suppress(Exception):  # the error is what counts
+            return explained("schedule.run_on_cluster", error, self._timeline(failed), failed)
+        return error
+
+    def _timeline(self, failed: int | None) -> Timeline:
+        if any(report["worker"] not in self.names for report in self.reports):
+            self.names.update(names_of(self.client))  # a worker came later
+            self.clocks.ask(self.client)
+        found = Reports()
+        for report in self.reports:
+            on = self.names.get(report["worker"], report["worker"])
+            start, end = (self.clocks.ours(report["worker"], report[at]) - self.began for at in ("start", "end"))
+            if "task" in report:
+                found.add(report["task"], Ran(on, start, end, report["cpu"], report["is_done"]))
+            else:
+                source = self.names.get(report["source"], report["source"])
+                found.moved.append(Moved(report["moved"], source, on, start, end))
+        is_over = len(found.ran) == len(self.tasks) and failed is None
+        became = {} if is_over else statuses(self.tasks, found.ran, failed)
+        return timeline_of(self.tasks, self.workers, self.policy.name, found, became, self.clocks.error)
+
+
+# ------------------------------------------------------------------------------------------------------ what is handed over
+
+
+class _Arguments:
+    """What each task is given: results of others by their key, inputs and large constants by future, the rest by value."""
+
+    def __init__(self, submission: Submission) -> None:
+        self._run, tasks = submission, submission.tasks
+        self._latest: dict[str, tuple[int, int | None]] = {}  # who wrote a value last, and as which part of its result
+        large = {
+            id(value): value for task in tasks for value in _constants(task) if getattr(value, "nbytes", 0) > LARGE
+        }
+        self._held = submission.scattered(submission.inputs)
+        once = submission.scattered({f"constant {place}": value for place, value in enumerate(large.values())})
+        self._once = dict(zip(large, once.values(), strict=True))
+
+    def entry(self, task: Task, also_after: int | None) -> tuple[Any, ...]:
+        """A task's line in Dask's graph: what is called, and the keys of what it waits for."""
+        waits: dict[Any, int] = {}  # keys and futures, with their places among what arrives
+        operands = [self._operand(one, waits) for one in _operands(task)]
+        tasks, keys = self._run.tasks, self._run.keys
+        for other in (*tasks.predecessors[task.id], *([] if also_after is None else [also_after])):
+            waits.setdefault(keys[other], len(waits))
+        parts = len(task.written) > 1
+        self._latest.update({name: (task.id, part if parts else None) for part, name in enumerate(task.written)})
+        call = Call(self._run.id, task.id, packed(task, operands), tuple(task.written))
+        return (call, *waits)
+
+    def _operand(self, one: Operand | str | tuple[str], waits: dict[Any, int]) -> Operand:
+        if isinstance(one, Operand):
+            if id(one.value) not in self._once:
+                return one
+            return Operand(waits.setdefault(self._once[id(one.value)], len(waits)))
+        if isinstance(one, tuple):
+            maker = self._run.tasks[one[0]]
+            return Operand(
+                waits.setdefault(self._run.keys[maker.id], len(waits)), 0 if len(maker.written) > 1 else None
+            )
+        if one in self._latest:
+            number, part = self._latest[one]
+            return Operand(waits.setdefault(self._run.keys[number], len(waits)), part)
+        return Operand(waits.setdefault(self._held[one], len(waits)))
+
+
+def _constants(task: Task) -> Sequence[Any]:
+    return list(task.call.constants.values()) if isinstance(task.call, OpCall) else task.args
+
+
+def _operands(task: Task) -> list[Operand | str | tuple[str]]:
+    """What a task's function is given, in order: a value that travels along, the name of one, or (the task that makes it,)."""
+    if isinstance(task.call, OpCall):
+        fixed, rest = task.call.constants, iter(task.reads)
+        count = len(task.reads) + len(fixed)
+        return [Operand(-1, None, fixed[place]) if place in fixed else next(rest) for place in range(count)]
+    return [*(Operand(-1, None, value) for value in task.args), *task.reads, *((name,) for name in task.after)]
+
+
+def _decided(tasks: Tasks, machine: Machine, policy: Policy) -> tuple[Sequence[int], Sequence[int] | None]:
+    """The tasks by priority; and for each its lane, where the policy places tasks too and a simulated run has to decide."""
+    if policy.place is soonest and policy.priority is planned:
+        return planned_order(policy, make_plan(policy, tasks, machine), len(tasks))[0], None
+    with events.silence():
+        expected = simulate(tasks, machine, policy)
+    return expected.order, None if policy.place is soonest else expected.lanes
+
+
+def _before_on_lane(order: Sequence[int], lanes: Sequence[int] | None) -> dict[int, int]:
+    """For each task the one before it on its lane, which it waits for, so that the decided order is kept."""
+    last: dict[int, int] = {}
+    found: dict[int, int] = {}
+    if lanes is None:
+        return found
+    for task in order:
+        if lanes[task] in last:
+            found[task] = last[lanes[task]]
+        last[lanes[task]] = task
+    return found
+
+
+def _check(tasks: Tasks, inputs: Named, workers: Machine) -> None:
+    check_places(tasks, workers)
+    for name, value in inputs.items():
+        if backend.is_elsewhere(value):
+            raise ScheduleError(
+                f"run_on_cluster: the input {name!r} lies on {backend.device_of(value)}; bring it home with .numpy(), since "
+                "workers compute on their CPUs"
+            )
+    if many := next((task for task in tasks if task.demand > 1), None):
+        raise ScheduleError(
+            f"run_on_cluster: task {many.name!r} demands {many.demand} units; a worker's thread runs one task"
+        )
