@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
+
+# Examples that need Dask, the extra [cluster]; without it the tests of clusters say that they were skipped.
+collect_ignore = [] if find_spec("distributed") else ["autodiff_lab/schedule/cluster"]
 
 
 @pytest.fixture(autouse=True)

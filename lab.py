@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
 INDEX = "00_index.ipynb"
 # Measured on Linux: installed size and the download next to it.
-MEGABYTES_NEEDED = {"lab": 450, "dev": 450, "gpu": 650, "jit": 270}
+MEGABYTES_NEEDED = {"lab": 450, "dev": 450, "gpu": 650, "jit": 270, "cluster": 60}
 
 
 class Problem(Exception):
@@ -127,10 +127,10 @@ def gpu_extra() -> list[str]:
 
 
 def extras_for(test: bool) -> list[str]:
-    """The extras that opening or checking needs. Where nobody looks, CUDA sources and Numba's loops are compiled too."""
+    """The extras that opening or checking needs. Where nobody looks, CUDA, Numba and Dask are checked too."""
     if not test:
         return ["lab", *gpu_extra()]
-    return ["lab", "dev", *(["gpu", "jit"] if os.environ.get("CI") == "true" else gpu_extra())]
+    return ["lab", "dev", *(["gpu", "jit", "cluster"] if os.environ.get("CI") == "true" else gpu_extra())]
 
 
 # ------------------------------------------------------------------------------------------------ without a network

@@ -301,7 +301,7 @@ def test_cuda_sources_are_compiled_where_nobody_looks_and_where_there_is_a_gpu(m
     assert lab.extras_for(test=True) == ["lab", "dev"]
     monkeypatch.setenv("CI", "true")
     assert lab.extras_for(test=False) == ["lab"]
-    assert lab.extras_for(test=True) == ["lab", "dev", "gpu", "jit"]
+    assert lab.extras_for(test=True) == ["lab", "dev", "gpu", "jit", "cluster"]
     monkeypatch.setattr(lab, "gpu_extra", lambda: ["gpu"])
     monkeypatch.delenv("CI")
     assert lab.extras_for(test=True) == ["lab", "dev", "gpu"]

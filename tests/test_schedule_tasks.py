@@ -41,6 +41,18 @@ def test_an_input_that_is_overwritten_waits_for_its_readers() -> None:
     assert tasks.edge_bytes(0, 1) == 0, "nothing travels where a task only waits"
 
 
+def test_what_waits_for_a_task_is_given_its_value_before_another_one_changes_it() -> None:
+    tasks = Tasks(
+        [
+            Task(lambda: 1, name="make", writes=["v"]),
+            Task(lambda v: v, name="late", cost=9, after=["make"]),
+            Task(lambda v: v + 1, name="change", reads=["v"], writes=["v"]),
+        ]
+    )
+    assert ("late", "change", "write after read") in reasons(tasks)
+    assert schedule.run(tasks, workers=1, policy="lifo")[0] == {"late": 1, "v": 2}
+
+
 def test_a_value_that_is_changed_in_place_lives_until_its_last_user() -> None:
     tasks = Tasks(
         [

@@ -15,7 +15,7 @@ from ..graph import Graph
 from ..planning import Plan
 from .blas import one_blas_thread
 from .costs import CostModel
-from .crew import ALL_DONE, NONE, Crew
+from .crew import ALL_DONE, NONE, Crew, Failure
 from .dispatch import Dispatch
 from .machines import Machine, cores
 from .mistakes import ScheduleError
@@ -25,7 +25,7 @@ from .policies import DEFAULT, Place, Policy, Priority, as_policy
 from .streams import device_of_inputs, execute_on_streams
 from .task import Task
 from .tasks import Tasks, check_places
-from .timeline import LiveBytes, Timeline
+from .timeline import LiveBytes, Status, Timeline
 from .values import Values
 
 SECONDS = 1e-9  # in a nanosecond
@@ -144,7 +144,7 @@ class _Execution(Dispatch):
                 self.crew.run()
         timeline = self._timeline()
         if self.crew.failure is not None:
-            raise explained("schedule.run", self.crew.failure.error, timeline, self._failed)
+            raise self._explained(self.crew.failure, timeline)
         if self.tell is not None:
             self.tell(events.AllTasksDone(timeline.makespan))
         return timeline
@@ -233,10 +233,6 @@ class _Execution(Dispatch):
 
     # --------------------------------------------------------------------------------------------------------------- the end
 
-    @property
-    def _failed(self) -> int | None:
-        return None if self.crew.failure is None or self.crew.failure.task == NONE else self.crew.failure.task
-
     def _timeline(self) -> Timeline:
         crew, seconds, failure = self.crew, self._since_start, self.crew.failure
         ends = [
@@ -251,8 +247,16 @@ class _Execution(Dispatch):
             [seconds(time) if time else math.nan for time in crew.starts],
             [seconds(time) if time else math.nan for time in ends],
             list(crew.lanes),
-            {} if failure is None else statuses(self.tasks, {t for t, e in enumerate(crew.ends) if e}, self._failed),
+            {} if failure is None else self._statuses(failure),
             simulated=False,
             cpu_times=[time * SECONDS for time in crew.cpu_ns],
             live=[LiveBytes(0.0, 0), *live],
         )
+
+    def _statuses(self, failure: Failure) -> dict[int, Status]:
+        ended = {task for task, end in enumerate(self.crew.ends) if end}
+        return statuses(self.tasks, ended, None if failure.task == NONE else failure.task)
+
+    def _explained(self, failure: Failure, timeline: Timeline) -> BaseException:
+        task = None if failure.task == NONE else self.tasks[failure.task]
+        return explained("schedule.run", failure.error, task, timeline)

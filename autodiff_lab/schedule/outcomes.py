@@ -85,11 +85,11 @@ def statuses(tasks: Tasks, ended: Collection[int], failed: int | None) -> dict[i
     return found
 
 
-def explained(caller: str, error: BaseException, timeline: Timeline, failed: int | None) -> BaseException:
+def explained(caller: str, error: BaseException, failed: Task | None, timeline: Timeline) -> BaseException:
     """The error with a note that names the task and, for an op, the user's line; its ``timeline`` tells of the rest."""
     if failed is not None:
-        source = getattr(timeline.tasks[failed].call, "source", None)
-        error.add_note(f"{caller}: in task {timeline.tasks.name(failed)!r}" + (f", {source}" if source else ""))
+        source = getattr(failed.call, "source", None)
+        error.add_note(f"{caller}: in task {failed.name!r}" + (f", {source}" if source else ""))
     with suppress(AttributeError):
         error.timeline = timeline  # type: ignore[attr-defined]
     return error

@@ -153,7 +153,11 @@ class Tasks(Sequence[Task]):
         writer: dict[str, int] = {}
         readers: dict[str, list[int]] = {}
         for task in self:
-            yield from self._after(task)
+            for after in self._after(task):
+                yield after
+                value = self[after.source].written[0]  # what the task is given of it
+                if writer.get(value) == after.source:
+                    readers.setdefault(value, []).append(task.id)
             for value in dict.fromkeys(task.reads):
                 if value in writer:
                     yield self._dependency(writer[value], task.id, "read after write", value)

@@ -41,8 +41,8 @@ def run_on_cluster(
 
     The whole graph is handed to Dask at once. Dask runs the ready task of the highest priority first, and so do our
     policies: a task's place in the policy's order becomes its priority there. Where a policy only orders, Dask chooses the
-    worker, one that has the values or the least busy. Where it places tasks too (``heft``, ``in_order``, …), a simulated run decides in
-    advance which worker runs what in which order. A task with ``on`` runs on the worker of that name.
+    worker, one that has the values or the least busy. Where it places tasks too (``heft``, ``in_order``, …), a simulated run
+    decides in advance which worker runs what in which order. A task with ``on`` runs on the worker of that name.
 
     Values stay on the worker that made them until another one needs them. These travels are tasks of the timeline, of the phase
     ``comm``, measured by the worker that waited. If a worker dies, Dask computes what it held again, on others.
@@ -129,7 +129,7 @@ def _client(client: Client | None) -> Client:
         ) from None
     if client is None:
         try:
-            return default_client()  # type: ignore[no-any-return]
+            return default_client()
         except ValueError:
             raise ClusterError(
                 "run_on_cluster: there is no client of a cluster; make one, for instance "

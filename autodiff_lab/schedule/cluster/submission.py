@@ -27,7 +27,7 @@ from ..tasks import Tasks, check_places
 from ..timeline import Timeline
 from .clocks import Clocks, machine_of, names_of
 from .record import Moved, Ran, Reports, timeline_of
-from .workers import Call, Moves, Operand, keeping_layout, packed, received, topic_of
+from .workers import Call, Moves, Operand, Told, keeping_layout, packed, received
 
 LARGE = 100_000  # bytes from which a constant is sent to each worker once, and not with every task that has it
 
@@ -41,8 +41,9 @@ class Submission:
         self.client, self.tasks, self.inputs, self.policy, self.timeout = client, tasks, inputs, policy, timeout
         self.workers = machine or machine_of(client)
         _check(tasks, inputs, self.workers)
+        self.id = uuid.uuid4().hex
         # The scheduler keeps a topic for ever, so there are few: one for each thread that waits for a run.
-        self.id = f"autodiff_lab {threading.get_ident()} {uuid.uuid4().hex}"
+        self.told = Told(f"autodiff_lab {threading.get_ident()}", self.id)
         self.keys = [f"{task.name}-{self.id}" for task in tasks]
         self.clocks, self.names = Clocks(client), names_of(client)
         self.news: SimpleQueue[Any] = SimpleQueue()  # what workers report, and futures that are done
@@ -53,10 +54,10 @@ class Submission:
     def outcome(self) -> tuple[Named, Timeline]:
         """The values that are kept, and the timeline; or the error of the task that failed."""
         given = {f"{name}-{self.id}": name for name in self.inputs}
-        moves = Moves(self.id, {**dict(zip(self.keys, range(len(self.tasks)), strict=True)), **given})
+        moves = Moves(self.told, {**dict(zip(self.keys, range(len(self.tasks)), strict=True)), **given})
         try:
             self.client.register_plugin(moves)
-            self.client.subscribe_topic(topic_of(self.id), lambda event: self.news.put(event[1]))
+            self.client.subscribe_topic(self.told.topic, lambda event: self.news.put(event[1]))
             self._hand_over()
             self._wait()
             values = self._values()
@@ -68,7 +69,7 @@ class Submission:
         finally:
             self.wanted.clear()
             with suppress(Exception):
-                self.client.unsubscribe_topic(topic_of(self.id))
+                self.client.unsubscribe_topic(self.told.topic)
                 self.client.unregister_worker_plugin(moves.name)
 
     # ----------------------------------------------------------------------------------------------------------- handing over
@@ -149,7 +150,8 @@ class Submission:
                 result = future.result(timeout=self.timeout)
             except TimeoutError:
                 raise ClusterError(self._silence()) from None
-            found.update(zip(self.tasks[task].written, received(result), strict=True))
+            written = self.tasks[task].written
+            found.update(zip(written, received(result, len(written)), strict=True))
         return found
 
     # ---------------------------------------------------------------------------------------------------- what went wrong
@@ -189,8 +191,9 @@ class Submission:
 
     def _explained(self, error: BaseException) -> BaseException:
         failed = next((r["task"] for r in self.reports if not r.get("is_done", True)), None)
+        task = None if failed is None else self.tasks[failed]
         with suppress(Exception):  # the error is what counts
-            return explained("schedule.run_on_cluster", error, self._timeline(failed), failed)
+            return explained("schedule.run_on_cluster", error, task, self._timeline(failed))
         return error
 
     def _timeline(self, failed: int | None) -> Timeline:
@@ -236,7 +239,7 @@ class _Arguments:
             waits.setdefault(keys[other], len(waits))
         parts = len(task.written) > 1
         self._latest.update({name: (task.id, part if parts else None) for part, name in enumerate(task.written)})
-        call = Call(self._run.id, task.id, packed(task, operands), tuple(task.written))
+        call = Call(self._run.told, task.id, packed(task, operands), tuple(task.written))
         return (call, *waits)
 
     def _operand(self, one: Operand | str | tuple[str], waits: dict[Any, int]) -> Operand:

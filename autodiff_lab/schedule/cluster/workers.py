@@ -89,11 +89,18 @@ def _sent(op: Op, attributes: Mapping[str, Any]) -> NamedOp | SentOp:
     return SentOp(op.name, attributes, kernels, op.declared)
 
 
+class Told(NamedTuple):
+    """Under which topic the caller hears of a run, and which run it is."""
+
+    topic: str
+    run: str
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One task as a worker calls it, with the results that arrived; it reports when it ran."""
 
-    run: str
+    told: Told
     task: int
     function: bytes
     writes: tuple[str, ...]
@@ -109,7 +116,7 @@ class Call:
             is_done = True
         finally:
             end, cpu = time(), thread_time() - cpu
-            _report(get_worker(), self.run, task=self.task, start=began, end=end, cpu=cpu, is_done=is_done)
+            _report(get_worker(), self.told, task=self.task, start=began, end=end, cpu=cpu, is_done=is_done)
         sent = tuple(keeping_layout(part) for part in parts)
         return sent[0] if len(sent) == 1 else sent
 
@@ -119,29 +126,22 @@ def _part(arrived: Any, part: int | None) -> Any:
     return value.array if type(value) is Laid else value
 
 
-def received(result: Any) -> tuple[Any, ...]:
+def received(result: Any, parts: int) -> tuple[Any, ...]:
     """The parts of a task's result, as the task returned them."""
-    return (
-        tuple(_part(result, part) for part in range(len(result))) if type(result) is tuple else (_part(result, None),)
-    )
+    return (_part(result, None),) if parts == 1 else tuple(_part(result, part) for part in range(parts))
 
 
-def _report(worker: Worker, run: str, **facts: Any) -> None:
-    worker.log_event(topic_of(run), {"run": run, "worker": worker.address, **facts})
-
-
-def topic_of(run: str) -> str:
-    """The topic under which a run's reports travel."""
-    return run.rpartition(" ")[0]
+def _report(worker: Worker, told: Told, **facts: Any) -> None:
+    worker.log_event(told.topic, {"run": told.run, "worker": worker.address, **facts})
 
 
 class Moves(WorkerPlugin):  # type: ignore[misc]
     """Reports each value that a worker gets from another: which, from whom, and when."""
 
-    def __init__(self, run: str, keys: Mapping[str, int | str]) -> None:
-        self.name = f"{LAB} {run}"
-        self._run, self._keys = run, keys
-        self._coming: dict[str, tuple[str, float]] = {}
+    def __init__(self, told: Told, keys: Mapping[str, int | str]) -> None:
+        self.name = f"{LAB} {told.run}"
+        self._told, self._keys = told, keys
+        self._coming: dict[str, tuple[Any, float]] = {}
 
     def setup(self, worker: Worker) -> None:
         """Called on each worker, also on one that comes later."""
@@ -154,7 +154,7 @@ class Moves(WorkerPlugin):  # type: ignore[misc]
         if finish == "flight":
             self._coming[key] = self._worker.state.tasks[key].coming_from, time()
         elif start == "flight" and (came := self._coming.pop(key, None)) and finish == "memory":
-            _report(self._worker, self._run, moved=self._keys[key], source=came[0], start=came[1], end=time())
+            _report(self._worker, self._told, moved=self._keys[key], source=came[0], start=came[1], end=time())
 
 
 def clock() -> tuple[float, str]:
