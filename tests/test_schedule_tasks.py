@@ -47,7 +47,8 @@ def test_what_waits_for_a_task_is_given_its_value_before_another_one_changes_it(
             Task(lambda: 1, name="make", writes=["v"]),
             Task(lambda v: v, name="late", cost=9, after=["make"]),
             Task(lambda v: v + 1, name="change", reads=["v"], writes=["v"]),
-        ]
+        ],
+        outputs=["v"],
     )
     assert ("late", "change", "write after read") in reasons(tasks)
     assert schedule.run(tasks, workers=1, policy="lifo")[0] == {"late": 1, "v": 2}

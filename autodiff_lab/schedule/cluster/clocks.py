@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from distributed import Client
-from distributed.metrics import time
 
 from ... import __version__
 from ..machines import Machine, Resource
@@ -62,9 +62,9 @@ class Clocks:
         """
         best: dict[str, tuple[float, float]] = {}
         for _ in range(TRIES):
-            asked = time()
+            asked = perf_counter()
             answers = client.run(clock, on_error="return")
-            error = (time() - asked) / 2
+            error = (perf_counter() - asked) / 2
             for address, answer in answers.items():
                 ahead = _shown(address, answer) - asked - error
                 best[address] = min(best.get(address, (error, ahead)), (error, ahead))

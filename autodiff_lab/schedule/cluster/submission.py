@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Any
 
 import dask
 from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, Future, KilledWorker
-from distributed.metrics import time
 
 from ... import backend, events
 from ..asking import make_plan, planned_order
@@ -86,7 +86,7 @@ class Submission:
             allow_other_workers=lambda key: True if key in restricted else None,
         ):
             layered = HighLevelGraph.from_collections(self.id, graph)
-        self.began = time()
+        self.began = perf_counter()
         self.wanted = self.client.get(layered, [self.keys[task] for task in sorted(self.tasks.kept)], sync=False)
 
     def _restricted(self, lanes: Sequence[int] | None) -> dict[str, list[str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 from distributed import Worker, WorkerPlugin, get_worker
-from distributed.metrics import time
 
 from ... import __version__, bindings, dispatch
 from ...declarations import Declaration
@@ -109,13 +108,13 @@ class Call:
         """The task's result; what the task raises."""
         function, operands = cloudpickle.loads(self.function)
         values = [o.value if o.place < 0 else _part(arrived[o.place], o.part) for o in operands]
-        is_done, began, cpu = False, time(), thread_time()
+        is_done, began, cpu = False, perf_counter(), thread_time()
         try:
             result = None if function is None else function(*values)
             parts = parts_of(result, self.writes)
             is_done = True
         finally:
-            end, cpu = time(), thread_time() - cpu
+            end, cpu = perf_counter(), thread_time() - cpu
             _report(get_worker(), self.told, task=self.task, start=began, end=end, cpu=cpu, is_done=is_done)
         sent = tuple(keeping_layout(part) for part in parts)
         return sent[0] if len(sent) == 1 else sent
@@ -152,14 +151,14 @@ class Moves(WorkerPlugin):  # type: ignore[misc]
         if key not in self._keys:
             return
         if finish == "flight":
-            self._coming[key] = self._worker.state.tasks[key].coming_from, time()
+            self._coming[key] = self._worker.state.tasks[key].coming_from, perf_counter()
         elif start == "flight" and (came := self._coming.pop(key, None)) and finish == "memory":
-            _report(self._worker, self._told, moved=self._keys[key], source=came[0], start=came[1], end=time())
+            _report(self._worker, self._told, moved=self._keys[key], source=came[0], start=came[1], end=perf_counter())
 
 
 def clock() -> tuple[float, str]:
-    """A worker's clock, and which version of the lab it has."""
-    return time(), __version__
+    """A worker's clock, and which version of the lab it has. The clock never steps, and all processes of a machine see the same."""
+    return perf_counter(), __version__
 
 
 class Laid:
