@@ -118,7 +118,7 @@ def imports_of(path: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("autodiff_lab", []),
+        ("autodiff_lab", ["cluster"]),
         ("widgets", ["lab"]),
         ("notebooks/autodiff_exercises", ["lab"]),
         ("notebooks", ["lab", "dev"]),

@@ -157,7 +157,7 @@ class Moves(WorkerPlugin):  # type: ignore[misc]
 
 
 def clock() -> tuple[float, str]:
-    """A worker's clock, and which version of the lab it has. The clock never steps, and all processes of a machine see the same."""
+    """A worker's clock, which never steps and which all processes of a machine share; and its version of the lab."""
     return perf_counter(), __version__
 
 
