@@ -13,9 +13,7 @@ import os
 import platform
 import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -188,24 +186,6 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def import_cost(rounds: int) -> None:
-    """Import time beside NumPy's: medians of fresh interpreters, interleaved, with compiled files as after a first run."""
-    times: dict[str, list[float]] = {"pass": [], "import numpy": [], "import autodiff_lab": []}
-    with tempfile.TemporaryDirectory() as compiled:
-        settings = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
-        for warm_up in (True, *[False] * rounds):
-            for statement, found in times.items():
-                start = time.perf_counter()
-                subprocess.run([sys.executable, "-c", statement], check=True, env=settings)
-                if not warm_up:
-                    found.append(time.perf_counter() - start)
-    start_up, numpy, ours = (statistics.median(found) for found in times.values())
-    print(
-        f"import: NumPy {1000 * (numpy - start_up):.0f} ms, autodiff_lab with it {1000 * (ours - start_up):.0f} ms, "
-        f"{(ours - start_up) / (numpy - start_up):.2f} × (target 1.50)"
-    )
-
-
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -223,7 +203,6 @@ def main() -> None:
         compare(name, options.rounds, options.seconds)
         if name in ON_TWO:
             compare_two_workers(name, options.rounds, options.seconds)
-    import_cost(options.rounds)
 
 
 if __name__ == "__main__":
