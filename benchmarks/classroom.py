@@ -1,8 +1,8 @@
 """A class on one server: ``python -m benchmarks.classroom``. What importing costs, and what thirty kernels take of memory.
 
 The project is built and installed into a folder of its own first, and only that is imported. Import time is CPU time of fresh
-interpreters, interleaved, with compiled files as after a first run; medians count. PSS are a process's own pages and its share of
-those that several have in common, so what thirty kernels take is the sum; RSS counts shared pages in each. Linux only.
+interpreters, interleaved, with compiled files as after a first run; medians count. PSS are a process's own pages and its share
+of those that several have in common, so thirty kernels take the sum; RSS counts shared pages in each. Linux only.
 """
 
 from __future__ import annotations
