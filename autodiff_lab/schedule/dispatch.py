@@ -57,13 +57,7 @@ class Dispatch:
 
     def count_users(self) -> None:
         """Find out for each task whose results it uses, and how many use its own."""
-        self.users_left = list(map(len, self.tasks.users))
-        for task in self.tasks.kept:
-            self.users_left[task] += 1  # whoever wants the outputs
-        self.uses = [[] for _ in self.waiting]
-        for producer, users in enumerate(self.tasks.users):
-            for user in users:
-                self.uses[user].append(producer)
+        self.uses, self.users_left = self.tasks.uses, self.tasks.use_counts.copy()
 
     def enqueue(self, task: int, step: int) -> None:
         """A task waits for nothing any more: steps 3 and 6."""

@@ -203,6 +203,10 @@ class _Execution(Dispatch):
     def _since_start(self, time: int) -> float:
         return (time - self.began) * SECONDS
 
+    def _seconds(self, times: Sequence[int]) -> list[float]:
+        began = self.began
+        return [(time - began) * SECONDS if time else math.nan for time in times]
+
     # --------------------------------------------------------------------------------------------------------- handing over
 
     def _handed_to(self, worker: int) -> int:
@@ -235,17 +239,18 @@ class _Execution(Dispatch):
 
     def _timeline(self) -> Timeline:
         crew, seconds, failure = self.crew, self._since_start, self.crew.failure
-        ends = [
-            end or (perf_counter_ns() if lane != NONE else 0) for end, lane in zip(crew.ends, crew.lanes, strict=True)
-        ]
+        ends = crew.ends
+        if failure is not None:  # what had begun and has no end was stopped
+            now = perf_counter_ns()
+            ends = [end or (now if lane != NONE else 0) for end, lane in zip(ends, crew.lanes, strict=True)]
         last = max(ends, default=0)
         live = [LiveBytes(seconds(min(time, last)), nbytes) for time, nbytes in self.values.memory.changes]
         return Timeline(
             self.tasks,
             self.machine,
             self.policy.name,
-            [seconds(time) if time else math.nan for time in crew.starts],
-            [seconds(time) if time else math.nan for time in ends],
+            self._seconds(crew.starts),
+            self._seconds(ends),
             list(crew.lanes),
             {} if failure is None else self._statuses(failure),
             simulated=False,

@@ -86,6 +86,17 @@ class Dependency(NamedTuple):
     nbytes: float  # what travels if they run on different devices
 
 
+class Call(NamedTuple):
+    """What a real run calls for a task, and with the values of which names."""
+
+    function: Callable[..., Any] | None
+    arguments: tuple[Any, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    nbytes: float  # of each value that it writes
+    is_light: bool  # unless it is an array, its result takes no memory that counts, and the place of no other
+
+
 def checked(task: Task) -> Task:
     """The task, if it is one."""
     if not isinstance(task, Task):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, overload
 
 from .machines import Machine
 from .mistakes import ScheduleError, meant, some
-from .task import Dependency, Reason, Task, check_each, checked
+from .task import Call, Dependency, Reason, Task, check_each, checked
 
 
 class Tasks(Sequence[Task]):
@@ -180,6 +181,38 @@ class Tasks(Sequence[Task]):
     def users(self) -> Sequence[Sequence[int]]:
         """For each task those that use what it produced; it is freed when the last of them has finished."""
         return self.successors if self._users is None else self._users
+
+    @cached_property
+    def uses(self) -> list[list[int]]:
+        """For each task those whose results it uses."""
+        found: list[list[int]] = [[] for _ in range(len(self))]
+        for producer, users in enumerate(self.users):
+            for user in users:
+                found[user].append(producer)
+        return found
+
+    @cached_property
+    def use_counts(self) -> list[int]:
+        """For each task how many use its result, and one more where it is kept."""
+        kept = self.kept
+        return [len(users) + (task in kept) for task, users in enumerate(self.users)]
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """What a real run calls for each task."""
+        writers = Counter(name for task in self for name in task.written)
+        first = {task.name: task.written[0] for task in self}
+        return [
+            Call(
+                task.call,
+                task.args,
+                (*task.reads, *[first[other] for other in task.after]),
+                tuple(task.written),
+                task.nbytes / len(task.written),
+                len(task.written) == 1 and not task.nbytes and writers[task.written[0]] == 1,
+            )
+            for task in self
+        ]
 
     @cached_property
     def kept(self) -> frozenset[int]:

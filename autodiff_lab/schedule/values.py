@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
@@ -31,44 +30,31 @@ class Values:
         self.named = dict(inputs)
         self.memory = Memory(inputs.values())
         self.unweighed: list[Any] = [None] * len(tasks)  # the results that may take memory, until they are weighed
-        self._written = [(task.written, task.nbytes / len(task.written)) for task in tasks]
-        writers = Counter(name for names, _ in self._written for name in names)
-        first = {task.name: names[0] for task, (names, _) in zip(tasks, self._written, strict=True)}
-        self._jobs = [
-            (
-                task.call,
-                task.args,
-                (*task.reads, *[first[other] for other in task.after]),
-                names[0],
-                # light: unless it is an array, its result takes no memory that counts, and the place of no other
-                len(names) == 1 and not nbytes and writers[names[0]] == 1,
-            )
-            for task, (names, nbytes) in zip(tasks, self._written, strict=True)
-        ]
+        self._calls = tasks.calls
 
     def call(self, task: int) -> None:
         """Call the task's function with its arguments and the values that it reads, and keep what it returns."""
-        function, arguments, reads, name, is_light = self._jobs[task]
+        function, arguments, reads, names, _, is_light = self._calls[task]
         named = self.named
         result = None if function is None else function(*arguments, *[named[read] for read in reads])
         if is_light and type(result) is not ndarray:
-            named[name] = result
+            named[names[0]] = result
         else:
-            self.unweighed[task] = parts_of(result, self._written[task][0])
+            self.unweighed[task] = parts_of(result, names)
 
     def weigh(self, task: int) -> None:
         """A task is done: its results become values, in place of older ones of the same name, and their bytes count."""
-        names, nbytes = self._written[task]
+        call = self._calls[task]
         parts, self.unweighed[task] = self.unweighed[task], None
-        for name, part in zip(names, parts, strict=True):
-            self.memory.hold(part, nbytes)
+        for name, part in zip(call.writes, parts, strict=True):
+            self.memory.hold(part, call.nbytes)
             if name in self.named:
-                self.memory.drop(self.named[name], nbytes)
+                self.memory.drop(self.named[name], call.nbytes)
             self.named[name] = part
 
     def drop(self, task: int) -> None:
         """Nobody needs a task's results any more."""
-        names, nbytes = self._written[task]
+        _, _, _, names, nbytes, _ = self._calls[task]
         for name in names:
             value = self.named.pop(name)
             if nbytes or type(value) is ndarray:
