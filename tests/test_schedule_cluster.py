@@ -38,7 +38,7 @@ def client() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def nothing_is_left(client: Any) -> Iterator[None]:
     yield
-    client.wait_for_workers(2, timeout=20)
+    client.wait_for_workers(2, timeout=60)  # those that were killed start again
     deadline = time.monotonic() + 10
     while (left := client.run_on_scheduler(kept_by)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -47,6 +47,10 @@ def nothing_is_left(client: Any) -> Iterator[None]:
 
 def kept_by(dask_scheduler: Any) -> list[str]:
     return sorted(map(str, dask_scheduler.tasks))
+
+
+def give_up_after(failures: int, dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = failures
 
 
 def napping(seconds: float = 0.0) -> Callable[..., float]:
@@ -264,7 +268,8 @@ def test_what_a_task_raises_is_raised_here_with_its_line_and_a_timeline(client: 
     assert became == {"refusing_2": "failed", "add_4": "skipped"} and timeline.faults() == []
 
 
-def test_a_worker_that_is_killed_is_made_up_for(client: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["critical_path", "heft"])
+def test_a_worker_that_is_killed_is_made_up_for(client: Any, tmp_path: Path, policy: str) -> None:
     marker = tmp_path / "killed"
 
     def kill_once(x: int) -> int:
@@ -276,7 +281,7 @@ def test_a_worker_that_is_killed_is_made_up_for(client: Any, tmp_path: Path) -> 
     tasks: dict[str, Task] = {"a": Task(lambda: 1)}
     tasks |= {f"b{number}": Task(napping(), after=["a"]) for number in range(4)}
     tasks |= {"kill": Task(kill_once, after=["a"]), "end": Task(lambda x, *_: x, after=["kill", *list(tasks)[1:]])}
-    outputs, timeline = run_on_cluster(tasks, client=client, policy="heft", timeout=30)
+    outputs, timeline = run_on_cluster(tasks, client=client, policy=policy, timeout=60)
     assert marker.exists() and outputs == {"end": 2} and timeline.faults() == []
 
 
@@ -286,6 +291,39 @@ def test_a_task_that_kills_every_worker_is_named(client: Any) -> None:
         ClusterError, match=r"task 'fatal' was lost with 2 workers, .* Try it at home with schedule\.run"
     ):
         run_on_cluster(tasks, client=client, timeout=30)
+
+
+def losing(client: Any, times: int) -> Callable[[], None]:
+    """Makes a client lose the input x as often as asked, as if every worker that had it had died."""
+
+    def lose() -> None:
+        from distributed import Future
+
+        deadline = time.monotonic() + 20
+        lost: set[str] = set()
+        while len(lost) < times and time.monotonic() < deadline:
+            found = {str(key) for key in list(client.futures) if str(key).startswith("x-")} - lost
+            time.sleep(0.3)
+            client.cancel([Future(key, client) for key in found], force=True)
+            lost |= found
+
+    return lose
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_inputs_that_every_worker_lost_are_sent_again_and_then_named(client: Any, times: int) -> None:
+    losses = threading.Thread(target=losing(client, times))
+    losses.start()
+    tasks = schedule.Tasks([Task(napping(1.0), name="slow", reads=["x"])], inputs=["x"])
+    if times == 1:
+        assert run_on_cluster(tasks, {"x": np.ones(3)}, client, timeout=20)[0] == {"slow": 1.0}
+    else:
+        with pytest.raises(
+            ClusterError, match=r"task 'slow' cannot be computed any more.* that were lost: 'x'"
+        ) as caught:
+            run_on_cluster(tasks, {"x": np.ones(3)}, client, timeout=20)
+        assert any("begun 3 times" in note for note in caught.value.__notes__)
+    losses.join()
 
 
 def test_a_run_in_which_nothing_happens_ends_and_says_what_is_not_done(client: Any) -> None:

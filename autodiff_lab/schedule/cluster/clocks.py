@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from distributed import Client
@@ -32,6 +32,13 @@ def machine_of(client: Client) -> Machine:
             "run_on_cluster: the cluster has no workers; start some, or wait with client.wait_for_workers(1)"
         )
     return Machine(tuple(Resource(_name(one["name"]), capacity=one["nthreads"]) for one in facts))
+
+
+def wait_for(client: Client, machine: Machine, timeout: float) -> None:
+    """Wait until every worker of a machine is there again, at most so many seconds; then go on with those that are."""
+    until = perf_counter() + timeout
+    while perf_counter() < until and not {r.name for r in machine.resources} <= set(names_of(client).values()):
+        sleep(0.1)
 
 
 def _facts(client: Client) -> dict[str, dict[str, Any]]:

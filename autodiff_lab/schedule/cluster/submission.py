@@ -29,7 +29,12 @@ from .clocks import Clocks, machine_of, names_of
 from .record import Moved, Ran, Reports, timeline_of
 from .workers import Call, Moves, Operand, Told, keeping_layout, packed, received
 
+LOOK = 1.0  # seconds without news after which the workers are counted
 LARGE = 100_000  # bytes from which a constant is sent to each worker once, and not with every task that has it
+
+
+class WorkerLost(ClusterError):
+    """A worker is gone with what Dask cannot make up for; the caller has all that is needed, so the run can begin again."""
 
 
 class Submission:
@@ -49,6 +54,8 @@ class Submission:
         self.news: SimpleQueue[Any] = SimpleQueue()  # what workers report, and futures that are done
         self.reports: list[dict[str, Any]] = []
         self.wanted: list[Future] = []
+        self.held: dict[str, Future] = {}  # inputs and large constants
+        self.needed: set[str] = set()  # addresses of workers that others cannot stand in for
         self.began = 0.0
 
     def outcome(self) -> tuple[Named, Timeline]:
@@ -68,6 +75,7 @@ class Submission:
             raise self._explained(error) from error.__cause__
         finally:
             self.wanted.clear()
+            self.held.clear()
             with suppress(Exception):
                 self.client.unsubscribe_topic(self.told.topic)
                 self.client.unregister_worker_plugin(moves.name)
@@ -78,19 +86,19 @@ class Submission:
         order, lanes = _decided(self.tasks, self.workers, self.policy)
         priorities = {self.keys[task]: -place for place, task in enumerate(order)}
         before, restricted = _before_on_lane(order, lanes), self._restricted(lanes)
+        self.needed = {address for some_of_them in restricted.values() for address in some_of_them}
         arguments = _Arguments(self)
         graph = {self.keys[task.id]: arguments.entry(task, before.get(task.id)) for task in self.tasks}
         with dask.annotate(
             priority=priorities.get,
-            workers=restricted.get,
-            allow_other_workers=lambda key: True if key in restricted else None,
+            workers=restricted.get,  # not allow_other_workers: then Dask's work stealing takes tasks from their places
         ):
             layered = HighLevelGraph.from_collections(self.id, graph)
         self.began = perf_counter()
         self.wanted = self.client.get(layered, [self.keys[task] for task in sorted(self.tasks.kept)], sync=False)
 
     def _restricted(self, lanes: Sequence[int] | None) -> dict[str, list[str]]:
-        """For tasks that may not run everywhere the workers' addresses. If all of these are lost, others may."""
+        """For tasks that may not run everywhere the workers' addresses."""
         resources, found = self.workers.resources, {}
         addresses = {name: address for address, name in self.names.items()}
         for task in self.tasks:
@@ -102,7 +110,7 @@ class Submission:
         return found
 
     def scattered(self, values: Named) -> dict[str, Future]:
-        """Values that every worker gets once, so that none is lost with a worker."""
+        """Values that every worker gets once. Dask may drop copies that nobody uses now, and fetches them again."""
         if not values:
             return {}
         laid = {f"{name}-{self.id}": keeping_layout(value) for name, value in values.items()}
@@ -110,7 +118,9 @@ class Submission:
             held = self.client.scatter(laid, broadcast=True, hash=False, timeout=self.timeout)
         except TypeError as error:
             raise ScheduleError(f"run_on_cluster: an input does not pickle, so it cannot be sent: {error}") from error
-        return {name: held[f"{name}-{self.id}"] for name in values}
+        found = {name: held[f"{name}-{self.id}"] for name in values}
+        self.held.update(found)
+        return found
 
     # --------------------------------------------------------------------------------------------------------------- waiting
 
@@ -118,12 +128,16 @@ class Submission:
         """Until every task that is kept has ended, or one has failed."""
         for future in self.wanted:
             future.add_done_callback(self.news.put)
-        left = len(self.wanted)
+        left, last_news = len(self.wanted), perf_counter()
         while left:
             try:
-                news = self.news.get(timeout=self.timeout)
+                news = self.news.get(timeout=min(LOOK, self.timeout))
             except Empty:
-                raise ClusterError(self._silence()) from None
+                self._check_places()
+                if perf_counter() - last_news >= self.timeout:
+                    raise ClusterError(self._silence()) from None
+                continue
+            last_news = perf_counter()
             if isinstance(news, dict):
                 self._hear(news)
             elif news.status == "finished":
@@ -131,6 +145,12 @@ class Submission:
             else:
                 self._hear_the_rest()
                 raise self._error_of(news)
+
+    def _check_places(self) -> None:
+        """Tasks that may run on a lost worker only would wait for ever."""
+        if gone := self.needed.difference(names_of(self.client)):
+            names = some(self.names[address] for address in sorted(gone))
+            raise WorkerLost(f"run_on_cluster: tasks were placed on {names}, which was lost; not done: {self._left()}.")
 
     def _hear(self, report: dict[str, Any]) -> None:
         if report["run"] == self.id:
@@ -158,10 +178,11 @@ class Submission:
 
     def _error_of(self, future: Future) -> BaseException:
         if future.status != "error":
-            lost = (
-                f"{self._name(future.key)!r} cannot be computed any more: what it needs was lost ({future.exception()})"
+            lost = some(name for name, held in self.held.items() if held.status != "finished")
+            return WorkerLost(
+                f"run_on_cluster: task {self._name(future.key)!r} cannot be computed any more: the last worker that had what "
+                f"it needs is gone; inputs and large constants that were lost: {lost}. {self._who_is_left()}"
             )
-            return ClusterError(f"run_on_cluster: {lost}. {self._who_is_left()} Run it again")
         error: BaseException = future.exception()
         if isinstance(error, KilledWorker):
             return ClusterError(
@@ -172,12 +193,14 @@ class Submission:
         return error.with_traceback(future.traceback())
 
     def _silence(self) -> str:
-        ended = {report["task"] for report in self.reports if "task" in report}
-        left = some(self.tasks.name(task) for task in range(len(self.tasks)) if task not in ended)
         return (
-            f"run_on_cluster: no task ended for {self.timeout:g} s; not done: {left}. {self._who_is_left()} "
+            f"run_on_cluster: no task ended for {self.timeout:g} s; not done: {self._left()}. {self._who_is_left()} "
             "If a task takes longer, give a longer timeout"
         )
+
+    def _left(self) -> str:
+        ended = {report["task"] for report in self.reports if "task" in report}
+        return some(self.tasks.name(task) for task in range(len(self.tasks)) if task not in ended)
 
     def _who_is_left(self) -> str:
         now: set[str] = set()
@@ -226,7 +249,7 @@ class _Arguments:
         large = {
             id(value): value for task in tasks for value in _constants(task) if getattr(value, "nbytes", 0) > LARGE
         }
-        self._held = submission.scattered(submission.inputs)
+        self._inputs = submission.scattered(submission.inputs)
         once = submission.scattered({f"constant {place}": value for place, value in enumerate(large.values())})
         self._once = dict(zip(large, once.values(), strict=True))
 
@@ -255,7 +278,7 @@ class _Arguments:
         if one in self._latest:
             number, part = self._latest[one]
             return Operand(waits.setdefault(self._run.keys[number], len(waits)), part)
-        return Operand(waits.setdefault(self._held[one], len(waits)))
+        return Operand(waits.setdefault(self._inputs[one], len(waits)))
 
 
 def _constants(task: Task) -> Sequence[Any]:
