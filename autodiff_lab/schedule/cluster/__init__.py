@@ -46,12 +46,12 @@ def run_on_cluster(
     decides in advance which worker runs what in which order. A task with ``on`` runs on the worker of that name.
 
     Values stay on the worker that made them until another one needs them. These travels are tasks of the timeline, of the phase
-    ``comm``, measured by the worker that waited. If a worker dies, Dask computes what it held again, on others. Where tasks were
-    placed on it, the run begins again when the worker is back, and the timeline tells of the last attempt.
+    ``comm``, measured by the worker that waited. If a worker dies, Dask computes what it held again, on others. Where tasks
+    were placed on it, the run begins again when the worker is back, and the timeline tells of the last attempt.
 
     Each worker must have the lab, in the same version. Ops that only the caller has, as from a notebook, are sent. A task takes
     some milliseconds of Dask's time, so this pays for tasks of 20 ms or more. BLAS should compute on one thread there, as it
-    does in the processes of a ``LocalCluster``.
+    does in the processes of a ``LocalCluster``. A script starts these below ``if __name__ == "__main__":``.
 
     Args:
         work, inputs, policy, costs: as for ``run``. A plan's steps share memory, so it is no work for a cluster.
