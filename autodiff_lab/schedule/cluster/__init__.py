@@ -71,7 +71,7 @@ def run_on_cluster(
         ScheduleError: Dask is missing, tasks and policy do not fit, an input is missing, or something cannot be sent.
 
     >>> from distributed import Client
-    >>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as client:
     ...     tasks = {"p": Task(lambda: 1), "q": Task(lambda p: p + 1, after=["p"])}
     ...     outputs, timeline = run_on_cluster(tasks, client=client, policy="critical_path")
     >>> outputs, timeline.faults()
