@@ -307,14 +307,13 @@ def losing(client: Any, times: int) -> Callable[[], None]:
     """Makes a client lose the input x as often as asked, as if every worker that had it had died."""
 
     def lose() -> None:
-        from distributed import Future
-
+        future_of = pytest.importorskip("distributed").Future
         deadline = time.monotonic() + 20
         lost: set[str] = set()
         while len(lost) < times and time.monotonic() < deadline:
             found = {str(key) for key in list(client.futures) if str(key).startswith("x-")} - lost
             time.sleep(0.3)
-            client.cancel([Future(key, client) for key in found], force=True)
+            client.cancel([future_of(key, client) for key in found], force=True)
             lost |= found
 
     return lose
@@ -343,12 +342,14 @@ def test_a_run_in_which_nothing_happens_ends_and_says_what_is_not_done(client: A
 
 
 def test_the_stop_button_ends_a_run_at_once(client: Any) -> None:
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+    def press(caller: int) -> None:
+        os.kill(caller, signal.SIGINT)
+        time.sleep(2.0)
+
+    tasks = {"slow": Task(press, args=(os.getpid(),)), "after": Task(napping(), after=["slow"])}
     with pytest.raises(KeyboardInterrupt) as caught:
-        run_on_cluster({"slow": Task(napping(2.0)), "after": Task(napping(), after=["slow"])}, client=client)
-    timer.join()
-    assert set(caught.value.timeline.statuses.values()) == {"cancelled"}  # type: ignore[attr-defined]
+        run_on_cluster(tasks, client=client)
+    assert caught.value.timeline.statuses == {0: "cancelled", 1: "cancelled"}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
