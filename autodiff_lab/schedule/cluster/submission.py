@@ -16,21 +16,19 @@ from distributed import Client, Future, KilledWorker
 
 from ... import backend, events
 from ..asking import make_plan, planned_order
-from ..graph_tasks import OpCall
 from ..machines import Machine
 from ..mistakes import ClusterError, ScheduleError, some
 from ..outcomes import Named, explained, statuses
 from ..policies import Policy, planned, soonest
 from ..simulator import simulate
-from ..task import Task
 from ..tasks import Tasks, check_places
 from ..timeline import Timeline
+from .arguments import Arguments
 from .clocks import Clocks, machine_of, names_of
 from .record import Moved, Ran, Reports, timeline_of
-from .workers import Call, Moves, Operand, Told, keeping_layout, packed, received
+from .workers import Moves, Told, keeping_layout, received
 
 LOOK = 1.0  # seconds without news after which the workers are counted
-LARGE = 100_000  # bytes from which a constant is sent to each worker once, and not with every task that has it
 
 
 class WorkerLost(ClusterError):
@@ -87,7 +85,7 @@ class Submission:
         priorities = {self.keys[task]: -place for place, task in enumerate(order)}
         before, restricted = _before_on_lane(order, lanes), self._restricted(lanes)
         self.needed = {address for some_of_them in restricted.values() for address in some_of_them}
-        arguments = _Arguments(self)
+        arguments = Arguments(self.tasks, self.keys, self.told, self.inputs, self.scattered)
         graph = {self.keys[task.id]: arguments.entry(task, before.get(task.id)) for task in self.tasks}
         with dask.annotate(
             priority=priorities.get,
@@ -235,63 +233,6 @@ class Submission:
         is_over = len(found.ran) == len(self.tasks) and failed is None
         became = {} if is_over else statuses(self.tasks, found.ran, failed)
         return timeline_of(self.tasks, self.workers, self.policy.name, found, became, self.clocks.error)
-
-
-# ------------------------------------------------------------------------------------------------------ what is handed over
-
-
-class _Arguments:
-    """What each task is given: results of others by their key, inputs and large constants by future, the rest by value."""
-
-    def __init__(self, submission: Submission) -> None:
-        self._run, tasks = submission, submission.tasks
-        self._latest: dict[str, tuple[int, int | None]] = {}  # who wrote a value last, and as which part of its result
-        large = {
-            id(value): value for task in tasks for value in _constants(task) if getattr(value, "nbytes", 0) > LARGE
-        }
-        self._inputs = submission.scattered(submission.inputs)
-        once = submission.scattered({f"constant {place}": value for place, value in enumerate(large.values())})
-        self._once = dict(zip(large, once.values(), strict=True))
-
-    def entry(self, task: Task, also_after: int | None) -> tuple[Any, ...]:
-        """A task's line in Dask's graph: what is called, and the keys of what it waits for."""
-        waits: dict[Any, int] = {}  # keys and futures, with their places among what arrives
-        operands = [self._operand(one, waits) for one in _operands(task)]
-        tasks, keys = self._run.tasks, self._run.keys
-        for other in (*tasks.predecessors[task.id], *([] if also_after is None else [also_after])):
-            waits.setdefault(keys[other], len(waits))
-        parts = len(task.written) > 1
-        self._latest.update({name: (task.id, part if parts else None) for part, name in enumerate(task.written)})
-        call = Call(self._run.told, task.id, packed(task, operands), tuple(task.written))
-        return (call, *waits)
-
-    def _operand(self, one: Operand | str | tuple[str], waits: dict[Any, int]) -> Operand:
-        if isinstance(one, Operand):
-            if id(one.value) not in self._once:
-                return one
-            return Operand(waits.setdefault(self._once[id(one.value)], len(waits)))
-        if isinstance(one, tuple):
-            maker = self._run.tasks[one[0]]
-            return Operand(
-                waits.setdefault(self._run.keys[maker.id], len(waits)), 0 if len(maker.written) > 1 else None
-            )
-        if one in self._latest:
-            number, part = self._latest[one]
-            return Operand(waits.setdefault(self._run.keys[number], len(waits)), part)
-        return Operand(waits.setdefault(self._inputs[one], len(waits)))
-
-
-def _constants(task: Task) -> Sequence[Any]:
-    return list(task.call.constants.values()) if isinstance(task.call, OpCall) else task.args
-
-
-def _operands(task: Task) -> list[Operand | str | tuple[str]]:
-    """What a task's function is given, in order: a value that travels along, the name of one, or (the task that makes it,)."""
-    if isinstance(task.call, OpCall):
-        fixed, rest = task.call.constants, iter(task.reads)
-        count = len(task.reads) + len(fixed)
-        return [Operand(-1, None, fixed[place]) if place in fixed else next(rest) for place in range(count)]
-    return [*(Operand(-1, None, value) for value in task.args), *task.reads, *((name,) for name in task.after)]
 
 
 def _decided(tasks: Tasks, machine: Machine, policy: Policy) -> tuple[Sequence[int], Sequence[int] | None]:
