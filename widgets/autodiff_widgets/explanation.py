@@ -20,11 +20,12 @@ from .captions.timelines import summary
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
 from .memory_view import MemoryView
+from .pages import save_page
 from .ready_queue_view import ReadyQueueView
 from .subjects import described, floating_inputs, name_of, with_writable_names
 from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
-from .view import View, save_page
+from .view import View
 
 MOST_TASKS = 500  # whose ready queue is shown event by event
 MOST_TIMES = 4  # as long may the real run be, to share an axis with the simulated one

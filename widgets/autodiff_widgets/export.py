@@ -1,16 +1,12 @@
-"""Scenes outside of a notebook: a static SVG of one frame, and an HTML page that plays without kernel and network."""
+"""A scene as a static SVG of one frame; and the rules that its look follows."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
-from .player import PLAYER_JS
 from .scene import Scene
 
 _HERE = Path(__file__).parent
@@ -20,9 +16,6 @@ PLAYER_CSS = (_HERE / "player.css").read_text(encoding="utf-8")
 _SVG = "http://www.w3.org/2000/svg"
 _GAP, _TITLE = 12.0, 34.0  # between pictures, and above them for the title, in SVG units
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "in": 96.0}
-
-
-# --------------------------------------------------------------------------------------------------------- static SVG
 
 
 def static_svg(scene: Scene, frame: int = -1) -> str:
@@ -105,53 +98,3 @@ def _plain_css() -> str:
     rules = re.sub(r"/\*.*?\*/", "", PICTURE_CSS, flags=re.DOTALL).split("}", 1)[1]  # all but the palette
     rules = rules.replace(".autodiff-player", ".autodiff-static")
     return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], rules)
-
-
-# -------------------------------------------------------------------------------------------------------- offline page
-
-
-# Plays the i-th of the page's scenes in the element with data-scene="i", with a model that has nobody to tell.
-_PAGE_JS = """
-const states = JSON.parse(document.getElementById("autodiff-scenes").textContent);
-for (const el of document.querySelectorAll("[data-scene]")) {
-  const state = states[el.dataset.scene];
-  const nothing = () => {};
-  const model = {
-    get: (name) => state[name],
-    set: (name, value) => (state[name] = value),
-    save_changes: nothing,
-    on: nothing,
-    off: nothing,
-  };
-  render({ model, el });
-}
-"""
-
-
-def html_page(players: Sequence[Mapping[str, Any]], texts: Sequence[str], intro: str = "") -> str:
-    """A page that plays scenes, after the paragraphs of an introduction.
-
-    Each player has ``scene`` (as JSON), ``frame``, ``selected`` and ``link``; ``texts`` are the players' text twins.
-    """
-    # "<" is written as an escape: no title can then end the script element that holds it.
-    data = json.dumps(list(players), ensure_ascii=False).replace("<", "\\u003c")
-    paragraphs = "".join(f"<p>{escape(line)}</p>\n" for line in intro.splitlines())
-    places = paragraphs + "\n".join(
-        f'<div data-scene="{number}"></div>\n<details><summary>As text</summary><pre>{escape(text)}</pre></details>'
-        for number, text in enumerate(texts)
-    )
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(players[0]["scene"]["title"])}</title>
-<style>
-{PICTURE_CSS}{PLAYER_CSS}</style>
-<body class="autodiff-page">
-{places}
-<script type="application/json" id="autodiff-scenes">{data}</script>
-<script type="module">
-{PLAYER_JS}{_PAGE_JS}</script>
-</body>
-</html>
-"""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 import traitlets
 from anywidget import AnyWidget
 
-from .export import PICTURE_CSS, PLAYER_CSS, html_page, static_svg
+from autodiff_lab.graph import Graph
+
+from .export import PICTURE_CSS, PLAYER_CSS, static_svg
+from .pages import INSIDES, embed, save_page, write
 from .player import PLAYER_JS
 from .scene import Frame, Scene
 
@@ -26,6 +30,10 @@ class View(AnyWidget):
     Views with the same ``link`` select together. ``events`` are what the picture was drawn from. With ``predict=True`` the
     reader is asked what comes next before certain steps show it, where the view has questions. With ``projector=True`` it
     fills the window in large type.
+
+    Every view can be taken elsewhere: ``text()``, ``svg()`` and ``save_svg()`` for one frame, and ``save_html()``, which steps
+    offline, with other views below it. Views of a graph also have ``dot()`` and ``save_dot()``, those of timelines ``trace()``
+    and ``save_trace()``.
 
     >>> from autodiff_widgets.scene import Change, Frame, Pane
     >>> svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><g data-op="n1"><text>x</text></g></svg>'
@@ -48,9 +56,12 @@ class View(AnyWidget):
     opened = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the element whose inside the reader wants to see
     inner = traitlets.Dict().tag(sync=True)  # element -> the scene inside it as JSON, or {"error": why there is none}
 
+    alive: ClassVar[WeakSet[View]] = WeakSet()  # every view that something still refers to
+
     def __init__(self, scene: Scene, events: Iterable[Event] = (), **traits: Any) -> None:
         self._events = tuple(events)
         super().__init__(scene=scene, **traits)
+        self.alive.add(self)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -78,9 +89,62 @@ class View(AnyWidget):
         """The pictures at one frame (the last by default) as a single SVG document without script."""
         return static_svg(self.scene, frame)
 
-    def save_html(self, path: str | Path, *more_views: View) -> Path:
-        """Write this view, with others below it, as one HTML file that steps and links offline; returns its path."""
-        return save_page(path, (self, *more_views))
+    def save_svg(self, path: str | Path, frame: int = -1) -> Path:
+        """Write the picture of one frame (the last by default) as an SVG file; returns its path."""
+        return write(path, self.svg(frame))
+
+    def save_html(self, path: str | Path, *more_views: View, insides: int = INSIDES) -> Path:
+        """Write this view, with others below it, as one HTML file that steps and links offline; returns its path.
+
+        What is inside elements (``scene.opens``) is written too, level by level, until ``insides`` bytes are spent.
+        """
+        return save_page(path, (self, *more_views), insides=insides)
+
+    def dot(self) -> str:
+        """The graph that the view shows, in Graphviz's language.
+
+        Raises:
+            TypeError: it shows no graph.
+        """
+        if not isinstance(graph := getattr(self, "graph", None), Graph):
+            raise TypeError(
+                f"{type(self).__name__} shows no graph, so there is no DOT of it; text() and svg() show it all"
+            )
+        return graph.to_dot()
+
+    def save_dot(self, path: str | Path) -> Path:
+        """Write the graph that the view shows in Graphviz's language, for ``dot -Tsvg``; returns its path."""
+        return write(path, self.dot())
+
+    def trace(self, number: int = 0) -> str:
+        """The timeline that the view shows (of two, ``number`` 1 is the lower one) as a Chrome trace: JSON for Perfetto.
+
+        Raises:
+            TypeError: it shows no timeline.
+            IndexError: it shows fewer.
+        """
+        timelines = getattr(self, "timelines", ())
+        if not timelines:
+            raise TypeError(
+                f"{type(self).__name__} shows no timeline, so there is no trace of it; TimelineView and MemoryView do"
+            )
+        if not 0 <= number < len(timelines):
+            raise IndexError(
+                f"trace: the view shows {len(timelines)} timelines, so number is from 0 to "
+                f"{len(timelines) - 1}, got {number}"
+            )
+        return str(timelines[number].to_chrome_trace())
+
+    def save_trace(self, path: str | Path, number: int = 0) -> Path:
+        """Write the timeline that the view shows as a Chrome trace, for chrome://tracing or Perfetto; returns its path."""
+        return write(path, self.trace(number))
+
+    def inside_as_json(self, key: str) -> dict[str, Any]:
+        """The scene inside an element as JSON, or ``{"error": why there is none}``."""
+        try:
+            return self.inside(key).as_json()
+        except Exception as error:
+            return {"error": str(error.args[0] if isinstance(error, KeyError) else error)}
 
     @traitlets.observe("opened")
     def _send_inside(self, change: dict[str, Any]) -> None:
@@ -88,11 +152,7 @@ class View(AnyWidget):
         if key is None:
             return
         if key not in self.inner:
-            try:
-                inside = self.inside(key).as_json()
-            except Exception as error:
-                inside = {"error": str(error.args[0] if isinstance(error, KeyError) else error)}
-            self.inner = {**self.inner, key: inside}
+            self.inner = {**self.inner, key: self.inside_as_json(key)}
         self.opened = None
 
     @traitlets.observe("scene")
@@ -121,15 +181,10 @@ class View(AnyWidget):
         return {**data, "image/svg+xml": self.svg()}, metadata
 
 
-def save_page(path: str | Path, views: Sequence[View], intro: str = "") -> Path:
-    """Write views below each other, after an introduction, as one HTML file that steps and links offline; returns its path."""
-    players = [
-        {
-            "scene": view.scene.as_json(),
-            **{name: getattr(view, name) for name in ("frame", "selected", "link", "predict")},
-        }
-        for view in views
-    ]
-    target = Path(path)
-    target.write_text(html_page(players, [view.text() for view in views], intro), encoding="utf-8")
-    return target
+def send_insides(budget: int = INSIDES) -> None:
+    """Let the browser have what is inside the elements of every view without asking, up to so many bytes of JSON in all."""
+    views = sorted(View.alive, key=lambda view: str(view.model_id))
+    players = [{"scene": view.scene.as_json()} for view in views]
+    embed(players, lambda number, key: views[number].inside_as_json(key), budget)
+    for view, player in zip(views, players, strict=True):
+        view.inner = player["inner"]
