@@ -46,11 +46,11 @@ class Execution(ExecutePreprocessor):
         """A kernel for a ``with`` block; after its last cell one more runs that does not stay in the notebook."""
         with super().setup_kernel(**kwargs):
             yield
-            self.nb.cells.append(
-                NotebookNode(cell_type="code", source=_ASK.format(budget=self.insides), metadata={}, outputs=[])
-            )
+            ask = NotebookNode(cell_type="code", metadata={}, outputs=[])  # type: ignore[no-untyped-call]
+            ask.source = _ASK.format(budget=self.insides)
+            self.nb.cells.append(ask)
             try:
-                self.execute_cell(self.nb.cells[-1], len(self.nb.cells) - 1, store_history=False)
+                self.execute_cell(ask, len(self.nb.cells) - 1, store_history=False)
             finally:
                 self.nb.cells.pop()
 

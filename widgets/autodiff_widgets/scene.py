@@ -12,12 +12,25 @@ a scene of the next level of detail (a block's nodes, an op's arrays), which tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 # What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
 State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed", "wrong"]
+
+
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def writable(text: str) -> str:
+    """The text with the replacement character for what neither XML nor UTF-8 can hold.
+
+    >>> writable("a\\x00b")
+    'a�b'
+    """
+    return _NOT_XML.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +138,19 @@ class Scene:
                 f"scene {self.title!r} has {len(self.panes)} panes and {len(self.frames)} frames, and needs at least "
                 "one of each: give the picture before the first step as the first frame"
             )
+        if _NOT_XML.search("".join(self._texts())):  # a learner's names may hold anything
+            for name in ("title", "frames", "facts", "legend", "sources", "notes", "opens"):
+                object.__setattr__(self, name, _all_writable(getattr(self, name)))
+
+    def _texts(self) -> Iterator[str]:
+        """What is said beside the pictures, whose texts are escaped where they are drawn."""
+        yield self.title
+        for frame in self.frames:
+            yield from (frame.caption, frame.source or "")
+            yield from (text for change in frame.changes for text in change.texts.values())
+        for rows in (*self.facts.values(), self.legend):
+            yield from (text for row in rows for text in row)
+        yield from self.notes.values()
 
     def index(self, frame: int) -> int:
         """The number of a frame counted from the start, for one that may be counted from the end (-1 is the last)."""
@@ -161,3 +187,16 @@ class Scene:
         lines += ["", "Steps"]
         lines += [f"  {number}. {frame.caption}" for number, frame in enumerate(self.frames)]
         return "\n".join(lines)
+
+
+def _all_writable(value: Any) -> Any:
+    """A part of a scene with every text in it made writable."""
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_all_writable, value))
+    if isinstance(value, Mapping):
+        return {_all_writable(key): _all_writable(part) for key, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{part.name: _all_writable(getattr(value, part.name)) for part in fields(value)})
+    return value

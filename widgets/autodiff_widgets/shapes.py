@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import html
 import math
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .routes import Box, Point
+from .scene import writable as writable
 
 LABEL = 15.0  # px; the sizes that scene.css gives to .label and to other text
 DETAIL = 12.5
 LONGEST = 30  # characters of a text that are drawn; the whole text is in the title and in the facts
 LINE = 17.0  # px from one line of a node to the next
 CORNER = 8.0  # radius where an edge turns
-
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +38,6 @@ def escaped(text: str) -> str:
     '&lt;b onload=&quot;x&quot;&gt;&amp;'
     """
     return html.escape(writable(text)).replace("\n", "&#10;").replace("\t", "&#9;").replace("\r", "&#13;")
-
-
-def writable(text: str) -> str:
-    """The text with the replacement character for what neither XML nor UTF-8 can hold.
-
-    >>> writable("a\\x00b")
-    'a�b'
-    """
-    return _NOT_XML.sub("\ufffd", text)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:

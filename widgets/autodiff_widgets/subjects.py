@@ -43,12 +43,15 @@ def graph_from(subject: Any, view: str) -> Graph:
 
 
 def with_writable_names(graph: Graph) -> Graph:
-    """The graph, with names and scopes that can be written in a document."""
-    texts = [graph.name, *(text for node in graph for text in (node.name, node.scope))]
+    """The graph, with names, scopes and devices that can be written in a document."""
+    texts = [graph.name, *(text for node in graph for text in (node.name, node.scope, node.device))]
     if all(writable(text) == text for text in texts):
         return graph
-    nodes = tuple(replace(node, name=writable(node.name), scope=writable(node.scope)) for node in graph)
-    return replace(graph, name=writable(graph.name), nodes=nodes)
+    nodes = [
+        replace(node, name=writable(node.name), scope=writable(node.scope), device=writable(node.device))
+        for node in graph
+    ]
+    return replace(graph, name=writable(graph.name), nodes=tuple(nodes))
 
 
 def recorded(tensor: ad.Tensor, view: str) -> ad.Tensor:
