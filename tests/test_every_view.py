@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, cast, get_args
 
 import autodiff_widgets as aw
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from autodiff_widgets.collapsing import scopes_of
 from autodiff_widgets.drawing import LARGEST, SHOWN
-from autodiff_widgets.scene import State
+from autodiff_widgets.scene import Pane, Scene, State
 from autodiff_widgets.view import View
 
 import autodiff_lab as ad
@@ -156,6 +157,21 @@ VIEWS |= {
 
 SVG = "{http://www.w3.org/2000/svg}"
 
+# A short one of each class.
+EXAMPLES = (
+    "graph of square", "kahn of square", "shapes of square", "fusion of square", "plan of one input", "timeline of a chain",
+    "memory of a chain", "ready queue of one task", "gradient flow of square", "forward mode of square", "OpCard of mul",
+    "RegistrationView of mul", "dispatch with a kernel creator", "training of runs with hostile names",
+    "cost of a wrong shape rule",
+)  # fmt: skip
+
+
+def test_every_exported_class_of_views_is_among_those_that_are_tested() -> None:
+    exported = [getattr(aw, name) for name in aw.__all__]
+    views = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, View) and kind is not View}
+    tested = {type(VIEWS[name]()).mro()[1] for name in EXAMPLES}  # a widget's own class is made for it, with its traits
+    assert tested == views, "add the class to VIEWS, and a short view of it to EXAMPLES"
+
 
 @pytest.fixture(scope="module", params=VIEWS, ids=str)
 def view(request: pytest.FixtureRequest) -> View:
@@ -170,8 +186,13 @@ def graph(view: View) -> Graph:
 
 def elements(view: View) -> dict[str, list[ET.Element]]:
     """The elements of all panes by key."""
+    return drawn(view.scene.panes)
+
+
+@lru_cache(maxsize=2)  # most tests of a view ask for them
+def drawn(panes: tuple[Pane, ...]) -> dict[str, list[ET.Element]]:
     found: dict[str, list[ET.Element]] = {}
-    for pane in view.scene.panes:
+    for pane in panes:
         for element in ET.fromstring(pane.svg).iter():
             if "data-op" in element.attrib:
                 found.setdefault(element.attrib["data-op"], []).append(element)
@@ -215,6 +236,37 @@ def test_every_change_names_an_element_of_a_pane_and_a_slot_that_it_has(view: Vi
             assert change.element in known
             assert change.state is None or change.state in get_args(State)
             assert {(change.element, slot) for slot in change.texts} <= slots
+
+
+def with_insides(view: View, most: int = 4) -> list[Scene]:
+    """A view's scene, with the first scenes inside its elements and inside theirs."""
+    found = [view.scene]
+    keys = list(view.scene.opens[:most])
+    while keys and len(found) <= 2 * most:
+        found.append(view.inside(keys.pop(0)))
+        keys += found[-1].opens[:1]
+    return found
+
+
+def test_what_is_said_about_elements_names_elements_that_are_drawn(view: View) -> None:
+    for scene in with_insides(view):
+        known = drawn(scene.panes)
+        told = {*scene.sources, *(key for keys in scene.sources.values() for key in keys), *scene.notes, *scene.opens}
+        hidden = {key for key in told if key not in known}
+        assert not hidden or (getattr(view, "collapsed", ()) and hidden <= set(scene.facts))
+        assert all(note.strip() for note in scene.notes.values())
+        assert {frame.focus for frame in scene.frames} - {None} <= set(known)
+        json.dumps(scene.as_json(), ensure_ascii=False).encode()
+
+
+def test_a_scene_and_its_page_grow_with_what_they_show_and_not_faster(view: View, tmp_path: Path) -> None:
+    shown = len(view.frames) + len(view.scene.facts)
+    scene = len(json.dumps(view.scene.as_json(), ensure_ascii=False).encode())
+    page = view.save_html(tmp_path / "page.html", insides=0).stat().st_size
+    assert scene <= 6_000 + 4_000 * shown, "bytes of JSON"
+    assert page <= 90_000 + 500 * shown, (
+        "bytes of a page, of which the player and its rules are most where little is shown"
+    )
 
 
 def test_no_frame_changes_an_element_twice(view: View) -> None:

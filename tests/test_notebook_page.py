@@ -19,7 +19,7 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
-from tests.drawn_graphs import diamond
+from tests.drawn_graphs import GRAPHS, diamond
 from tests.hand_written import scene
 from tests.saved_pages import players_of
 
@@ -115,6 +115,12 @@ def test_nbconvert_finds_the_exporter_by_its_name() -> None:
     found = re.search(r'^autodiff_lab_html = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert found is not None
     assert EntryPoint("autodiff_lab_html", found[1], "nbconvert.exporters").load() is NotebookPage
+
+
+def test_twenty_pictures_in_one_notebook_are_less_than_two_megabytes() -> None:
+    graph, views = GRAPHS["joint diamond"], (aw.GraphView, aw.TopologicalOrderView)
+    pictures = book_of(*(make(graph) for make in views for _ in range(10)))  # each keeps a copy of the player
+    assert len(nbformat.writes(pictures).encode()) < 2_000_000
 
 
 # ------------------------------------------------------------------------------------------------------------- insides

@@ -9,9 +9,14 @@ from xml.etree import ElementTree
 
 from .scene import Scene
 
-_HERE = Path(__file__).parent
-PICTURE_CSS = (_HERE / "scene.css").read_text(encoding="utf-8")
-PLAYER_CSS = (_HERE / "player.css").read_text(encoding="utf-8")
+
+def rules(name: str) -> str:
+    """The rules of a CSS file beside this one, without comments and indentation: a notebook keeps a copy for each widget."""
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+
+
+PICTURE_CSS, PLAYER_CSS = rules("scene.css"), rules("player.css")
 
 _SVG = "http://www.w3.org/2000/svg"
 _GAP, _TITLE = 12.0, 34.0  # between pictures, and above them for the title, in SVG units
@@ -95,6 +100,5 @@ def _pixels(length: str) -> float:
 def _plain_css() -> str:
     """The rules for pictures, with light colours in place of variables, and a class that no live player bears."""
     palette = dict(re.findall(r"(--[\w-]+): light-dark\(([^,]+),", PICTURE_CSS))
-    rules = re.sub(r"/\*.*?\*/", "", PICTURE_CSS, flags=re.DOTALL).split("}", 1)[1]  # all but the palette
-    rules = rules.replace(".autodiff-player", ".autodiff-static")
-    return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], rules)
+    shapes = PICTURE_CSS.split("}", 1)[1].replace(".autodiff-player", ".autodiff-static")  # all but the palette
+    return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], shapes)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from jinja2 import pass_context
@@ -19,6 +18,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets import Bool, Int, default
 from traitlets.config import Config
 
+from .export import rules
 from .pages import INSIDES, TRAITS, Player, embed, page, place
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -26,7 +26,6 @@ WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 REFERENCE = "IPY_MODEL_"  # how the state of a box names its children
 SHOWN = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain"]
 _TO_NOTEBOOK = re.compile(r'(<a\b[^<>]*\bhref="[^":<>]*)\.ipynb\b')  # a link to a notebook beside this one
-CSS = (Path(__file__).parent / "notebook_page.css").read_text(encoding="utf-8")
 
 # Before its kernel ends, the notebook's views are asked what is inside their elements.
 _ASK = """
@@ -184,7 +183,9 @@ class NotebookPage(HTMLExporter):
         cells = _TO_NOTEBOOK.sub(r"\1.html", cells)
         body = f'<body class="autodiff-page">\n<main>\n{cells}\n</main>\n'
         name = resources["metadata"].get("name", "Notebook")
-        return page(_title(nb) or name, body, resources.pop("players"), CSS + _code_colours()), resources
+        return page(
+            _title(nb) or name, body, resources.pop("players"), rules("notebook_page.css") + _code_colours()
+        ), resources
 
 
 def _title(nb: NotebookNode) -> str:
