@@ -1,4 +1,4 @@
-.PHONY: lab test check-fast wheels assignments mark
+.PHONY: lab test check-fast wheels assignments mark gallery pictures
 
 # The environment that `make lab` has made, else whatever Python is active.
 PYTHON = $(firstword $(wildcard .venv/bin/python .venv/Scripts/python.exe) python3)
@@ -23,3 +23,9 @@ OUT ?= build/marks
 mark: ## mark a folder of notebooks: make mark SUBMISSIONS=dir [OUT=dir]
 	$(if $(SUBMISSIONS),,$(error say which folder: make mark SUBMISSIONS=dir))
 	$(PYTHON) -m autodiff_exercises.marking "$(SUBMISSIONS)" --out "$(OUT)"
+
+gallery: ## one page with every view on real graphs, build/gallery/index.html
+	$(PYTHON) widgets/gallery.py
+
+pictures: ## the gallery, and from it the README's pictures; needs Chromium
+	$(PYTHON) widgets/gallery.py --pictures

@@ -184,7 +184,7 @@ class NotebookPage(HTMLExporter):
         body = f'<body class="autodiff-page">\n<main>\n{cells}\n</main>\n'
         name = resources["metadata"].get("name", "Notebook")
         return page(
-            _title(nb) or name, body, resources.pop("players"), rules("notebook_page.css") + _code_colours()
+            _title(nb) or name, body, resources.pop("players"), rules("notebook_page.css") + code_colours()
         ), resources
 
 
@@ -195,7 +195,7 @@ def _title(nb: NotebookNode) -> str:
     return found[1].replace("`", "").strip() if found else ""
 
 
-def _code_colours() -> str:
+def code_colours() -> str:
     """The colours of code, light and dark."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
