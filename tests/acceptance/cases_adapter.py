@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -9,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakSet
 from xml.etree import ElementTree
 
 import autodiff_widgets as aw
 import numpy as np
+from IPython.core.interactiveshell import InteractiveShell
 
 import autodiff_lab as ad
 from autodiff_lab import ops as n
@@ -20,8 +23,8 @@ from autodiff_lab.graph import Graph, Node
 from tests.drawn_graphs import mlp_arguments, mlp_loss
 
 __all__ = [
-    "D", "T", "arr", "back", "chain", "chain_named", "clear", "dot", "doublings", "fwd", "g", "layout", "n", "network", "show",
-    "texts_of_nodes", "timed",
+    "D", "T", "arr", "back", "chain", "chain_named", "clear", "control", "dot", "doublings", "fwd", "g", "layout",
+    "live_panels", "n", "network", "panel", "set_value", "show", "texts_of_nodes", "timed",
 ]  # fmt: skip
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -122,3 +125,43 @@ def timed(call: Callable[[], Any]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+# A cell in a real shell: it hangs a function on a control, which is a view whose selection the reader changes.
+CELL = """
+def act(change, on_change=on_change):
+    on_change(change.new)
+
+
+panels.add(act)
+control.observe(act, "selected")
+control.observe(lambda change: others.append(change.new), "selected")
+"""
+
+
+class Control:
+    """A view in a shell, and the functions that cells have hung on it and that are still alive."""
+
+    def __init__(self) -> None:
+        self.view, self.panels, self.others = aw.GraphView(chain(1)), WeakSet[Any](), list[Any]()
+        self.shell = InteractiveShell.instance()
+        self.shell.user_ns |= {"control": self.view, "panels": self.panels, "others": self.others}
+
+
+def control() -> Control:
+    return Control()
+
+
+def panel(control: Control, on_change: Callable[[Any], Any]) -> None:
+    control.shell.user_ns["on_change"] = on_change
+    control.shell.run_cell(CELL, store_history=True).raise_error()
+
+
+def set_value(control: Control, value: Any) -> None:
+    """A click of the reader."""
+    control.view.selected = str(value)
+
+
+def live_panels(control: Control) -> int:
+    gc.collect()
+    return len(control.panels)

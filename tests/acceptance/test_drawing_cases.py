@@ -1,13 +1,17 @@
-"""Cases A32 to A34: labels that look like markup, a graph too large to draw, a widget that stays blank."""
+"""Cases A32 to A35: labels like markup, a graph too large to draw, a widget that stays blank, handlers that pile up."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
+import autodiff_widgets as aw
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from tests.acceptance import cases_adapter
 from tests.acceptance.cases_adapter import SVG, chain, dot, doublings, network, show
@@ -67,3 +71,30 @@ def test_beside_the_widget_there_is_a_picture_without_script_and_a_short_text() 
     ]
     assert len(nodes) == len(network(3))
     assert len(case["plain"]) < 2000 and "nodes" in case["plain"]
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    """A shell of its own, which is there while a test runs."""
+    InteractiveShell.clear_instance()
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_that_runs_again_replaces_its_handlers_and_frees_them(shell: InteractiveShell) -> None:
+    sketch = """
+s = control(); hits = []
+for _ in range(5): panel(s, on_change=hits.append)
+set_value(s, 3); k = len(hits); old = live_panels(s)
+"""
+    case = ran(sketch)
+    assert (case["k"], case["old"], case["s"].others) == (1, 1, ["3"])
+
+
+def test_within_one_run_several_handlers_may_come_from_one_place(shell: InteractiveShell) -> None:
+    shell.user_ns |= {"view": aw.GraphView(chain(1)), "heard": []}
+    cell = "for name in 'ab':\n    view.observe(lambda change, name=name: heard.append(name), 'selected')"
+    for _ in range(2):
+        shell.run_cell(cell, store_history=True).raise_error()
+    shell.user_ns["view"].selected = "n1"
+    assert shell.user_ns["heard"] == ["a", "b"]

@@ -13,6 +13,7 @@ from anywidget import AnyWidget
 from autodiff_lab.graph import Graph
 
 from .export import PICTURE_CSS, PLAYER_CSS, static_svg
+from .handlers import Handlers
 from .pages import INSIDES, embed, save_page, write
 from .player import PLAYER_JS
 from .scene import Frame, Scene
@@ -138,6 +139,13 @@ class View(AnyWidget):
     def save_trace(self, path: str | Path, number: int = 0) -> Path:
         """Write the timeline that the view shows as a Chrome trace, for chrome://tracing or Perfetto; returns its path."""
         return write(path, self.trace(number))
+
+    def observe(self, handler: Any, names: Any = traitlets.All, type: Any = "change") -> None:
+        """Call ``handler(change)`` when a trait changes. A cell that runs again replaces what it hung up before."""
+        handlers = self.__dict__.setdefault("_handlers", Handlers())  # traitlets observes before __init__
+        for old in handlers.replaced_by(handler, (names, type)):
+            self.unobserve(old, names, type)
+        super().observe(handler, names, type)
 
     def inside_as_json(self, key: str) -> dict[str, Any]:
         """The scene inside an element as JSON, or ``{"error": why there is none}``."""
