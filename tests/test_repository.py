@@ -119,7 +119,8 @@ def imports_of(path: Path) -> set[str]:
     ("folder", "extras"),
     [
         ("autodiff_lab", ["cluster"]),
-        ("widgets", ["lab"]),
+        ("widgets/autodiff_widgets", ["lab"]),
+        ("widgets", ["lab", "dev"]),
         ("notebooks/autodiff_exercises", ["lab"]),
         ("notebooks", ["lab", "dev"]),
         ("tests", ["lab", "dev"]),
