@@ -39,7 +39,7 @@ def static_svg(scene: Scene, frame: int = -1) -> str:
     ElementTree.register_namespace("", _SVG)
     page = _element("svg", **{"class": "autodiff-static", "role": "img", "aria-label": scene.title})
     style, paper, title = _element("style"), _element("rect", fill="#ffffff"), _element("text", **{"class": "label"})
-    style.text, title.text = _plain_css(), scene.title
+    title.text = scene.title
     _place(title, _GAP, 26)
     page.extend((style, paper, title))
     left, height = _GAP, 0.0
@@ -59,6 +59,7 @@ def static_svg(scene: Scene, frame: int = -1) -> str:
         box.set("width", f"{width:g}")
         box.set("height", f"{height:g}")
     page.set("viewBox", f"0 0 {width:g} {height:g}")
+    style.text = _plain_css(page)
     return ElementTree.tostring(page, encoding="unicode")
 
 
@@ -97,8 +98,18 @@ def _pixels(length: str) -> float:
     return float(found[1]) * _PIXELS[found[2]]
 
 
-def _plain_css() -> str:
-    """The rules for pictures, with light colours in place of variables, and a class that no live player bears."""
+def _plain_css(page: ElementTree.Element) -> str:
+    """The rules that a picture needs, with light colours in place of variables, and a class that no live player bears."""
     palette = dict(re.findall(r"(--[\w-]+): light-dark\(([^,]+),", PICTURE_CSS))
     shapes = PICTURE_CSS.split("}", 1)[1].replace(".autodiff-player", ".autodiff-static")  # all but the palette
-    return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], shapes)
+    words = {word for element in page.iter() for name in ("class", "data-s") for word in element.get(name, "").split()}
+    kept = []
+    for selectors, declarations in re.findall(r"([^{}]+)\{([^{}]*)\}", shapes):
+        needed = [one.strip() for one in re.split(r",(?![^(]*\))", selectors) if _names_in(one) <= words]
+        kept += [f"{','.join(needed)}{{{declarations.strip()}}}"] if needed else []
+    return re.sub(r"var\((--[\w-]+)\)", lambda variable: palette[variable[1]], "\n".join(kept))
+
+
+def _names_in(selector: str) -> set[str]:
+    """The classes and states that a selector asks for; what stands in brackets, as in :not(), may or may not be there."""
+    return set(re.findall(r"(?<=\.)[\w-]+|(?<=data-s=.)[\w-]+", re.sub(r"\([^)]*\)", "", selector)))
