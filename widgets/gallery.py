@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "widgets")]
 import autodiff_widgets as aw  # noqa: E402
 from autodiff_widgets.export import rules  # noqa: E402
 from autodiff_widgets.notebook_page import code_colours  # noqa: E402
-from autodiff_widgets.pages import TRAITS, embed, page, place, write  # noqa: E402
+from autodiff_widgets.pages import INSIDES, TRAITS, embed, page, place, write  # noqa: E402
 from autodiff_widgets.view import View  # noqa: E402
 from pygments import highlight  # noqa: E402
 from pygments.formatters import HtmlFormatter  # noqa: E402
@@ -133,7 +133,7 @@ def gallery(entries: Sequence[Entry] = ENTRIES) -> str:
     views: list[View] = []
     sections = [_section(entry, eval(entry.code, names), views) for entry in entries]
     players = [{"scene": view.scene.as_json(), **{name: getattr(view, name) for name in TRAITS}} for view in views]
-    embed(players, lambda number, key: views[number].inside_as_json(key), 1_000_000)
+    embed(players, lambda number, key: views[number].inside_as_json(key), INSIDES)
     contents = "".join(f'<li><a href="#{entry.name}">{entry.name}</a></li>' for entry in entries)
     before = f"<details><summary>The code before it</summary>{_code(BEFORE)}</details>"
     head = f"<h1>Gallery</h1>\n<p>{INTRO}</p>\n<ul class=contents>{contents}</ul>\n{before}\n"

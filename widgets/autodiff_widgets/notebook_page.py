@@ -76,12 +76,12 @@ def _place_players(data: dict[str, Any], models: Mapping[str, Any], players: lis
     """Replace what an output shows by places for the players of its widget, if it has some."""
     parts = list(_parts(data.get(WIDGET_VIEW, {}).get("model_id"), models))
     if any(isinstance(part, dict) for part in parts):
-        text, shown = str(data.get("text/plain", "")), []
+        text = escape(str(data.get("text/plain", "")))
+        shown = [f"<noscript><pre>{text}</pre></noscript>"]
         for part in parts:
-            shown.append(part if isinstance(part, str) else place(len(players), text))
+            shown.append(part if isinstance(part, str) else place(len(players), ""))
             if isinstance(part, dict):
                 players.append(part)
-                text = ""
         data.clear()
         data["text/html"] = "\n".join(shown)
 

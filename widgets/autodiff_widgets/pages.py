@@ -18,7 +18,7 @@ from .player import PLAYER_JS
 if TYPE_CHECKING:
     from .view import View
 
-INSIDES = 300_000  # bytes of JSON in a page for what is inside elements; a tenth of it when packed
+INSIDES = 1_000_000  # bytes of JSON for what is inside elements; packed, a page grows by about 150 kB
 TRAITS = ("frame", "selected", "link", "predict", "projector")  # what a player is told beside its scene
 
 Player = dict[str, Any]  # "scene" as JSON, the TRAITS, and "inner": the scenes inside elements
