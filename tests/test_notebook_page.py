@@ -152,12 +152,6 @@ def test_a_page_holds_what_is_inside_level_by_level_until_its_bytes_are_spent(tm
     assert opened(Nested().save_html(tmp_path / "page.html", insides=0).read_text()) == [[]]
 
 
-def test_only_what_the_page_holds_can_be_opened_in_it(tmp_path: Path) -> None:
-    (player,) = players_of(Nested().save_html(tmp_path / "page.html", insides=1000).read_text())
-    shown = [player["scene"], *player["inner"].values()]
-    assert {key for scene in shown for key in scene["opens"]} == set(player["inner"])
-
-
 def test_an_inside_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
     class Broken(Nested):
         def inside(self, key: str) -> Scene:

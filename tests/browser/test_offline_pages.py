@@ -14,6 +14,7 @@ from traitlets.config import Config
 
 from tests.browser import jupyter
 from tests.browser.reader import Player
+from tests.hand_written import NestedView, scene
 from tests.saved_pages import players_of
 from tests.test_labels import MAKE, NAMES
 
@@ -71,3 +72,17 @@ def test_labels_that_try_to_break_out_of_a_page_are_text_in_it(page: Any, tmp_pa
     foreign = "main script, .autodiff-player :is(script, b, map, img, iframe, a), .autodiff-player [onload], [onerror]"
     assert page.locator(foreign).count() == 0
     assert dialogs == []
+
+
+def test_what_is_inside_is_in_the_page_and_steps_there(page: Any, tmp_path: Path) -> None:
+    page.goto(NestedView().save_html(tmp_path / "page.html").as_uri())
+    player = Player(page)
+    player.root.focus()
+    player.press("ArrowRight")
+    player.root.locator('.node[data-op="n3"]').dblclick()
+    player.root.locator("nav").get_by_text("inside mul").wait_for()
+    player.press("End")
+    assert player.states() == scene().states_at(len(scene().frames) - 1)
+    player.press("Escape", "Escape")
+    player.root.locator(".title", has_text="outermost").wait_for()
+    assert player.states() == scene().states_at(1)

@@ -230,7 +230,7 @@ def test_a_saved_page_steps_and_links_from_a_file(page: Any, tmp_path: Path) -> 
 
 
 def test_a_reader_searches_and_sees_where_a_value_comes_from(page: Any, tmp_path: Path) -> None:
-    page.goto(NestedView().save_html(tmp_path / "page.html").as_uri())
+    page.goto(NestedView().save_html(tmp_path / "page.html", insides=0).as_uri())
     player = Player(page)
     player.root.focus()
     player.press("/")

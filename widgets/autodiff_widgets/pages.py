@@ -60,7 +60,7 @@ def save_page(path: str | Path, views: Sequence[View], intro: str = "", insides:
 def embed(players: Sequence[Player], inside: Inside, budget: int) -> None:
     """Give players the scenes inside their elements as ``inner``, level by level, the players in turn.
 
-    The first that does not fit into ``budget`` bytes ends it. An element whose inside is left out can no longer be opened.
+    The first that does not fit into ``budget`` bytes ends it. Of what is left out the player says that it was not saved.
     """
     openable = [list(player["scene"].get("opens", ())) for player in players]
     waiting = deque(
@@ -81,13 +81,7 @@ def embed(players: Sequence[Player], inside: Inside, budget: int) -> None:
         found[number][key] = scene
         waiting.extend((number, other) for other in scene.get("opens", ()))
     for player, inner in zip(players, found, strict=True):
-        player["inner"] = {key: _opening(scene, inner) for key, scene in inner.items()}
-        player["scene"] = _opening(player["scene"], inner)
-
-
-def _opening(scene: Mapping[str, Any], inner: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The scene, with only those elements openable whose inside is there."""
-    return {**scene, "opens": [key for key in scene["opens"] if key in inner]} if "opens" in scene else scene
+        player["inner"] = inner
 
 
 def place(number: int, text: str) -> str:
