@@ -268,7 +268,7 @@ def test_a_scene_and_its_page_grow_with_what_they_show_and_not_faster(view: View
     scene = len(json.dumps(view.scene.as_json(), ensure_ascii=False).encode())
     page = view.save_html(tmp_path / "page.html", insides=0).stat().st_size
     assert scene <= 6_000 + 4_000 * shown, "bytes of JSON"
-    assert page <= 90_000 + 500 * shown, (
+    assert page <= 110_000 + 500 * shown, (
         "bytes of a page, of which the player and its rules are most where little is shown"
     )
 
