@@ -162,7 +162,7 @@ EXAMPLES = (
     "graph of square", "kahn of square", "shapes of square", "fusion of square", "plan of one input", "timeline of a chain",
     "memory of a chain", "ready queue of one task", "gradient flow of square", "forward mode of square", "OpCard of mul",
     "RegistrationView of mul", "dispatch with a kernel creator", "training of runs with hostile names",
-    "cost of a wrong shape rule",
+    "cost of a wrong shape rule", "op matmul",
 )  # fmt: skip
 
 

@@ -130,5 +130,5 @@ def test_a_page_shows_every_name_and_has_our_elements_only(view: View, names: tu
 
 
 def test_a_trace_has_the_names_of_tasks_and_resources() -> None:
-    trace = aw.TimelineView(scheduled()).trace()
+    trace = aw.TimelineView(scheduled()).chrome_trace()
     assert {event["name"] for event in json.loads(trace)["traceEvents"]} >= set(NAMES)

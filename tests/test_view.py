@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
+from pathlib import Path
 from xml.etree import ElementTree
 
+import autodiff_widgets as aw
 import pytest
 from autodiff_widgets.export import PICTURE_CSS
 from autodiff_widgets.scene import Change, Frame, Pane, Scene
 from autodiff_widgets.view import View
 
+from tests.drawn_graphs import GRAPHS
+from tests.drawn_schedules import TIMELINES
 from tests.hand_written import scene
 from tests.saved_pages import players_of
 
@@ -73,6 +78,19 @@ def test_a_page_keeps_every_title_out_of_its_script(tmp_path) -> None:
     page = View(scene(title)).save_html(tmp_path / "page.html", View(scene("second"))).read_text(encoding="utf-8")
     assert page.count("<script") == 2, "the data and the player"
     assert [player["scene"]["title"] for player in players_of(page)] == [title, "second"]
+
+
+def test_views_of_graphs_give_dot_views_of_timelines_a_trace_and_others_say_that_they_do_not(tmp_path: Path) -> None:
+    graph, timeline = aw.GraphView(GRAPHS["expression"]), aw.MemoryView(TIMELINES["a chain"]())
+    assert graph.save_dot(tmp_path / "graph.dot").read_text() == graph.dot() == GRAPHS["expression"].to_dot()
+    trace = json.loads(timeline.save_trace(tmp_path / "trace.json").read_text())
+    assert {event["ph"] for event in trace["traceEvents"]} >= {"M", "X"}
+    with pytest.raises(TypeError, match="MemoryView shows no graph"):
+        timeline.dot()
+    with pytest.raises(TypeError, match="GraphView shows no timeline"):
+        graph.chrome_trace()
+    with pytest.raises(IndexError, match="shows 1 timelines, so number is from 0 to 0, got 1"):
+        timeline.chrome_trace(1)
 
 
 def test_a_frame_that_does_not_exist_is_refused_with_those_that_do() -> None:

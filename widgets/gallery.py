@@ -71,13 +71,16 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("GraphView", "aw.GraphView(joint)",
+    Entry("GraphView", "aw.GraphView(joint, inputs=[w, b, x, target])",
           "A graph as it was recorded: forward on the left, backward on the right, and between them what backward reuses. "
-          "A click on a scope's name folds it into one box."),
+          "A click on a scope's name folds it into one box; a double click on an op opens it."),
     Entry("TopologicalOrderView", 'aw.TopologicalOrderView(joint, "kahn")',
           "An order is made: which node is ready, which is taken next, and why it may not be taken earlier."),
     Entry("GradientFlowView", "aw.GradientFlowView(block, 2.0, 0.5, memory=True)",
           "The forward pass, then the sweep back: each gradient grows contribution by contribution, with its number.", 13),
+    Entry("OpView", 'aw.OpView("matmul", [[0.5, 1.0]], [[2.0], [0.25]])',
+          "One op with its arrays number by number: point at a number to see what it was computed from, and the formula with "
+          "its numbers."),
     Entry("ForwardModeView", 'aw.ForwardModeView(block, 2.0, 0.5, seed="all")',
           "Forward mode: a tangent travels along with each value, one pass for each input."),
     Entry("ShapeInferenceView", 'aw.ShapeInferenceView(joint)',

@@ -33,8 +33,8 @@ class View(AnyWidget):
     fills the window in large type.
 
     Every view can be taken elsewhere: ``text()``, ``svg()`` and ``save_svg()`` for one frame, and ``save_html()``, which steps
-    offline, with other views below it. Views of a graph also have ``dot()`` and ``save_dot()``, those of timelines ``trace()``
-    and ``save_trace()``.
+    offline, with other views below it. Views of a graph also have ``dot()`` and ``save_dot()``, those of timelines
+    ``chrome_trace()`` and ``save_trace()``.
 
     >>> from autodiff_widgets.scene import Change, Frame, Pane
     >>> svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><g data-op="n1"><text>x</text></g></svg>'
@@ -117,7 +117,7 @@ class View(AnyWidget):
         """Write the graph that the view shows in Graphviz's language, for ``dot -Tsvg``; returns its path."""
         return write(path, self.dot())
 
-    def trace(self, number: int = 0) -> str:
+    def chrome_trace(self, number: int = 0) -> str:
         """The timeline that the view shows (of two, ``number`` 1 is the lower one) as a Chrome trace: JSON for Perfetto.
 
         Raises:
@@ -131,14 +131,14 @@ class View(AnyWidget):
             )
         if not 0 <= number < len(timelines):
             raise IndexError(
-                f"trace: the view shows {len(timelines)} timelines, so number is from 0 to "
+                f"chrome_trace: the view shows {len(timelines)} timelines, so number is from 0 to "
                 f"{len(timelines) - 1}, got {number}"
             )
         return str(timelines[number].to_chrome_trace())
 
     def save_trace(self, path: str | Path, number: int = 0) -> Path:
         """Write the timeline that the view shows as a Chrome trace, for chrome://tracing or Perfetto; returns its path."""
-        return write(path, self.trace(number))
+        return write(path, self.chrome_trace(number))
 
     def observe(self, handler: Any, names: Any = traitlets.All, type: Any = "change") -> None:
         """Call ``handler(change)`` when a trait changes. A cell that runs again replaces what it hung up before."""
