@@ -12,7 +12,7 @@ function diamond(extra = {}) {
   const shape = (key) => (key.includes(">") ? `<path class="edge" data-op="${key}"/>` : `<g class="node" data-op="${key}"><rect/><text class="label">${key}</text></g>`);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg">${keys.map(shape).join("")}</svg>`;
   const facts = Object.fromEntries(keys.slice(0, 5).map((key, i) => [key, [["op", `op ${key}`], ["shape", `(${i},)`]]]));
-  const frames = ["a", "c", "d", null].map((focus, i) => ({ caption: `step ${i}`, changes: [], focus, source: null }));
+  const frames = ["a", "c", "d", null].map((focus, i) => ({ caption: `step ${i}`, changes: focus ? [[focus, "active"]] : [], focus, source: null }));
   return { title: "diamond", panes: [{ svg, label: "" }], frames, facts, legend: [], sources: { c: ["a", "b"], d: ["c"] }, ...extra };
 }
 const near = (el) => Object.fromEntries([...el.querySelectorAll("[data-near]")].map((e) => [e.dataset.op, e.dataset.near]));
@@ -23,13 +23,19 @@ test("Selecting marks what an element was computed from, and what was computed f
   click('[data-op="c"]');
   assert.deepEqual(near(el), { a: "source", b: "source", "a>c.0": "source", "b>c.1": "source", d: "descendant", "c>d.0": "descendant" });
   assert.ok(el.querySelector(".body[data-calm]"));
-  assert.match(el.querySelector(".details").textContent, /2 that it was computed from, 1 computed from it/);
+  assert.match(el.querySelector(".details").textContent, /2 that lead to it \(solid\), 1 that follow from it \(dashed\)/);
   click('[data-op="d"]');
   assert.deepEqual(near(el), { c: "source", "c>d.0": "source", a: "ancestor", b: "ancestor", "a>c.0": "ancestor", "b>c.1": "ancestor" });
   click('[data-op="e"]');
   assert.deepEqual(near(el), {});
   press("Escape");
   assert.equal(el.querySelector("[data-calm]"), null);
+});
+
+test("Where a scene names no sources, the edges of its pictures tell them", () => {
+  const { el, click } = show(diamond({ sources: undefined }));
+  click('[data-op="c"]');
+  assert.deepEqual(near(el), { a: "source", b: "source", "a>c.0": "source", "b>c.1": "source", d: "descendant", "c>d.0": "descendant" });
 });
 
 test("Ancestors and descendants are those of every path, on drawn graphs", () => {
@@ -118,6 +124,17 @@ test("What just ran and what runs next bear a sign and a word, and the key expla
   assert.deepEqual(tags(), {});
   assert.match(el.querySelector(".legend").textContent, /just ran.*runs next/);
   assert.ok([...el.querySelectorAll(".pane .tag")].every((tag) => tag.querySelector("path")));
+});
+
+test("What a step only speaks of is not said to run", (t) => {
+  laidOut(t);
+  const scene = diamond();
+  for (const frame of scene.frames) frame.changes = [["a", "active"]];
+  const { el, press } = show(scene);
+  const words = () => [...el.querySelectorAll(".pane .tag")].map((tag) => tag.textContent);
+  assert.deepEqual(words(), ["just ran", "next step"]);
+  press("ArrowRight");
+  assert.deepEqual(words(), ["this step", "next step"]);
 });
 
 test("A step changes only what its frame says, however large the picture is", () => {

@@ -1,9 +1,9 @@
 /** What stands around the pictures: caption, facts of the selected element, and the key to the states. */
 
 import { html, pushButton, svg } from "./elements.js";
-import { tagEntry } from "./tags.js";
+import { kindOf, tagEntry } from "./tags.js";
 
-const HINT = "Select an element to see what is known about it.";
+export const HINT = "Select an element to see what is known about it.";
 
 /** A text whose parts between backquotes are shown as code. @param {string} text */
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? html("code", {}, part) : part));
@@ -74,7 +74,7 @@ export function detailsPanel(open) {
 }
 
 /** The key to the states, lines and tags in use, drawn by the same rules as the picture. @param {Scene} scene */
-export function legendItems({ legend, frames, facts }) {
+export function legendItems({ legend, frames }) {
   const items = legend.map(([name, meaning]) => {
     const state = name.split(" ").at(-1) ?? ""; // of "active", "backward", "edge saved", "edge used"
     const sample = name.startsWith("edge")
@@ -82,7 +82,7 @@ export function legendItems({ legend, frames, facts }) {
       : svg("g", { class: `node op ${name}`, "data-s": state }, svg("path", { d: "M3 3h26v12H3z" }));
     return html("li", {}, svg("svg", { width: "32", height: "18", "aria-hidden": "true" }, sample), meaning);
   });
-  const tags = frames.some((frame) => frame.focus) ? [tagEntry("ran"), tagEntry("next")] : [];
-  const hint = Object.keys(facts).length ? [html("li", { class: "hint" }, HINT)] : [];
-  return [...items, ...tags, ...hint];
+  const focused = frames.filter((frame) => frame.focus);
+  const tags = new Set([false, true].flatMap((ahead) => focused.map((frame) => kindOf(frame, ahead))));
+  return [...items, ...[...tags].map(tagEntry)];
 }

@@ -4,7 +4,7 @@ import { html } from "./elements.js";
 import { asker, breadcrumb, zoom } from "./insides.js";
 import { listenToKeys, walkByKeys } from "./keyboard.js";
 import { joinPage, reporter, tellPainted } from "./model.js";
-import { captionPanel, detailsPanel, legendItems } from "./panels.js";
+import { HINT, captionPanel, detailsPanel, legendItems } from "./panels.js";
 import { projector, sizePictures } from "./projector.js";
 import { questions } from "./questions.js";
 import { searchField } from "./search.js";
@@ -44,6 +44,7 @@ export function buildPlayer(el, model, signal) {
   const insides = asker(model, traits.write, enter, words.notice, signal);
   const panes = html("div", { class: "panes" });
   const side = html("div", { class: "side" }, panes, details.root);
+  const hint = html("p", { class: "hint" }, HINT);
   const legend = html("ul", { class: "legend", "aria-label": "Key" });
   const root = html("div", { class: "autodiff-player", role: "region", tabindex: "0" });
   const large = projector(root, (on) => (traits.write("projector", on), settle()), signal);
@@ -246,7 +247,7 @@ export function buildPlayer(el, model, signal) {
     const nothing = Object.keys(stage.scene.facts).length === 0 && stage.opens.size === 0;
     details.root.hidden = details.root.dataset.filled === "false" && (nothing || !alone || !spare || large.on());
     side.hidden = alone && details.root.hidden;
-    legend.toggleAttribute("data-hint", details.root.hidden);
+    hint.hidden = nothing || !details.root.hidden;
     side.toggleAttribute("data-panes", !alone);
   }
 
@@ -262,7 +263,7 @@ export function buildPlayer(el, model, signal) {
   // ---- joined
 
   const head = html("div", { class: "head" }, crumbs.root, field.root, large.button);
-  root.append(html("div", { class: "top" }, head, bar.root), ...words.roots, asking.root, body, legend, tables.root);
+  root.append(html("div", { class: "top" }, head, bar.root), ...words.roots, asking.root, body, legend, html("div", { class: "foot" }, tables.root, hint));
   walkByKeys(body, () => stage);
   body.addEventListener("click", ({ target, detail }) => {
     if (!/** @type {Element} */ (target).closest(".pane")) return;

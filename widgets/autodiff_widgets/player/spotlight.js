@@ -2,7 +2,7 @@
 
 import { marker } from "./elements.js";
 import { lineage } from "./sources.js";
-import { tagger } from "./tags.js";
+import { kindOf, tagger } from "./tags.js";
 
 const SIGNED = 200; // elements near the selected one that bear a sign, at most
 
@@ -33,10 +33,10 @@ export function spotlight(body) {
 
   /** What this step and the next are about. */
   function tagSteps() {
-    const [now, next] = [0, 1].map((more) => stage.scene.frames[stage.reel.at + more]?.focus ?? null);
-    /** @type {(key: string | null, kind: "ran" | "next") => [SVGElement, typeof kind][]} */
-    const on = (key, kind) => stage.shownIn(key).map((element) => [element, kind]);
-    stepTags([...on(now, "ran"), ...on(next === now ? null : next, "next")]);
+    const [now, next] = [0, 1].map((more) => stage.scene.frames[stage.reel.at + more]);
+    /** @type {(frame: Frame, ahead: boolean) => [SVGElement, import("./tags.js").Kind][]} */
+    const on = (frame, ahead) => stage.shownIn(frame.focus).map((element) => [element, kindOf(frame, ahead)]);
+    stepTags([...on(now, false), ...(next && next.focus !== now.focus ? on(next, true) : [])]);
   }
 
   return {
@@ -49,7 +49,7 @@ export function spotlight(body) {
     /** @param {Stage} other */
     show(other) {
       stage = other;
-      kin = lineage(stage.scene.sources, [...stage.elements.keys()]);
+      kin = lineage(stage.scene.sources, stage.elements.keys());
       pointed = null;
     },
     /** Select an element; returns what is near it in words. @param {string | null} key */
@@ -59,7 +59,7 @@ export function spotlight(body) {
       light();
       const near = [...kin.near(key)].filter(([other]) => !other.includes(">"));
       const after = near.filter(([, way]) => way === "descendant").length;
-      return near.length ? `Outlined: ${near.length - after} that it was computed from, ${after} computed from it.` : "";
+      return near.length ? `Outlined: ${near.length - after} that lead to it (solid), ${after} that follow from it (dashed).` : "";
     },
     /** Point at an element that something is said of; returns what. @param {string | null} key */
     point(key) {

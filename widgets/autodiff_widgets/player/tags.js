@@ -1,13 +1,16 @@
-/** Tags on elements: what just ran and what runs next, and which way an element is near the selected one. */
+/** Tags on elements: what just ran, what runs next, and which way an element is near the selected one. */
 
 import { html, svg } from "./elements.js";
+import { stem } from "./pictures.js";
 
 /** @typedef {keyof typeof SIGNS} Kind */
 
 // A sign of 10 × 10 px and its word: neither needs a colour or a glyph that a bare machine may lack.
 const SIGNS = {
   ran: ["M1 5.5L4 8.5L9 1.5", "just ran"],
+  now: ["M2 5a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "this step"],
   next: ["M2 1L9 5L2 9z", "runs next"],
+  then: ["M2 1L9 5L2 9z", "next step"],
   source: ["M5 1L9 9H1z", ""],
   ancestor: ["M5 1L9 9H1z", ""],
   descendant: ["M5 9L9 1H1z", ""],
@@ -27,6 +30,16 @@ function tag(kind, word, x, y) {
 
 /** @param {string} word */
 const widthOf = (word) => SIZE + (word ? word.length * 7 + 4 : 0);
+
+/**
+ * What a frame does with the element that it is about: whether it runs there, or is only spoken of.
+ * @param {Frame} frame @param {boolean} ahead whether the frame is still to come @returns {Kind}
+ */
+export function kindOf({ focus, changes }, ahead) {
+  const runs = changes.some(([key, state]) => state === "active" && stem(key) === stem(focus ?? ""));
+  if (ahead) return runs ? "next" : "then";
+  return runs ? "ran" : "now";
+}
 
 /** An entry of the key. @param {Kind} kind */
 export const tagEntry = (kind) =>
