@@ -105,6 +105,7 @@ def test_selecting_an_op_in_one_view_selects_it_in_the_others_of_the_same_graph(
     key = node.get_attribute("data-op")
     node.click()
     assert depth_first.selected() == kahn.selected() == {key}
+    kahn.root.scroll_into_view_if_needed()  # JupyterLab draws no text of a cell that is far from the window
     assert "float64" in kahn.root.locator(".details").inner_text()
     others = [Player(lesson, n) for n in range(lesson.locator(".autodiff-player").count()) if n not in orders]
     assert all(not other.selected() for other in others), "another graph's op was selected"

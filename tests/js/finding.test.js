@@ -22,7 +22,7 @@ test("Selecting marks what an element was computed from, and what was computed f
   const { el, click, press } = show(diamond());
   click('[data-op="c"]');
   assert.deepEqual(near(el), { a: "source", b: "source", "a>c.0": "source", "b>c.1": "source", d: "descendant", "c>d.0": "descendant" });
-  assert.ok(el.querySelector(".body[data-calm]"));
+  assert.ok(el.querySelector(".pane[data-calm]"));
   assert.match(el.querySelector(".details").textContent, /2 that lead to it \(solid\), 1 that follow from it \(dashed\)/);
   click('[data-op="d"]');
   assert.deepEqual(near(el), { c: "source", "c>d.0": "source", a: "ancestor", b: "ancestor", "a>c.0": "ancestor", "b>c.1": "ancestor" });
@@ -30,6 +30,13 @@ test("Selecting marks what an element was computed from, and what was computed f
   assert.deepEqual(near(el), {});
   press("Escape");
   assert.equal(el.querySelector("[data-calm]"), null);
+});
+
+test("A picture that shows nothing of it stays as bright as it is", () => {
+  const list = { svg: '<svg xmlns="http://www.w3.org/2000/svg"><g class="row" data-op="queue.0"><text>a</text></g></svg>', label: "" };
+  const { el, click } = show(diamond({ panes: [...diamond().panes, list] }));
+  click('[data-op="c"]');
+  assert.deepEqual([...el.querySelectorAll(".pane")].map((pane) => pane.hasAttribute("data-calm")), [true, false]);
 });
 
 test("Where a scene names no sources, the edges of its pictures tell them", () => {

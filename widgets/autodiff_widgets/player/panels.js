@@ -84,5 +84,6 @@ export function legendItems({ legend, frames }) {
   });
   const focused = frames.filter((frame) => frame.focus);
   const tags = new Set([false, true].flatMap((ahead) => focused.map((frame) => kindOf(frame, ahead))));
+  if (tags.has("next")) tags.delete("then"); // they have one sign
   return [...items, ...[...tags].map(tagEntry)];
 }

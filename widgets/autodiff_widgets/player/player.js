@@ -33,7 +33,7 @@ export function buildPlayer(el, model, signal) {
   const traits = reporter(model, signal);
   const tell = joinPage(() => model.get("link"), select, signal);
   const body = html("div", { class: "body" });
-  const light = spotlight(body);
+  const light = spotlight();
   const bar = toolbar({ go, step, toggle });
   const words = captionPanel();
   const asking = questions({ say: words.say, show: go, home });

@@ -2,13 +2,14 @@
 
 import { marker } from "./elements.js";
 import { lineage } from "./sources.js";
+import { paneOf } from "./stage.js";
 import { kindOf, tagger } from "./tags.js";
 
 const SIGNED = 200; // elements near the selected one that bear a sign, at most
 
-/** @param {HTMLElement} body around the pictures */
-export function spotlight(body) {
+export function spotlight() {
   const marks = { selected: marker("data-selected"), near: marker("data-near"), match: marker("data-match") };
+  const calm = marker("data-calm"); // boxes in which all else steps back
   const stepTags = tagger();
   const nearTags = tagger();
   /** @type {Stage} */
@@ -28,7 +29,7 @@ export function spotlight(body) {
     const lit = shown(pointing ? kin.direct(pointed ?? "") : kin.near(selected));
     marks.near(lit);
     nearTags(lit.length <= SIGNED ? lit : []);
-    body.toggleAttribute("data-calm", !pointing && lit.length > 0);
+    calm(pointing ? [] : lit.map(([element]) => [paneOf(element), ""])); // a list that shows none of them stays as it is
   }
 
   /** What this step and the next are about. */
@@ -43,7 +44,7 @@ export function spotlight(body) {
     tagSteps,
     /** Take everything away, before the pictures change. */
     clear() {
-      for (const mark of Object.values(marks)) mark([]);
+      for (const mark of [calm, ...Object.values(marks)]) mark([]);
       for (const tags of [stepTags, nearTags]) tags([]);
     },
     /** @param {Stage} other */
