@@ -32,6 +32,17 @@ test("Selecting marks what an element was computed from, and what was computed f
   assert.equal(el.querySelector("[data-calm]"), null);
 });
 
+test("What shows the selected thing itself is not near it", () => {
+  const parts = ["n1~in", "n1~op", "n1~out", "n2"].map((key) => `<g class="node" data-op="${key}"><rect/></g>`);
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
+  const sources = { "n1~op": ["n1~in"], "n1~out": ["n1~op"], n2: ["n1~out"] };
+  const { el, model } = show(diamond({ panes: [{ svg, label: "" }], sources }));
+  model.set("selected", "n1");
+  assert.deepEqual(near(el), {});
+  model.set("selected", "n2");
+  assert.deepEqual(near(el), { "n1~out": "source", "n1~op": "ancestor", "n1~in": "ancestor" });
+});
+
 test("A picture that shows nothing of it stays as bright as it is", () => {
   const list = { svg: '<svg xmlns="http://www.w3.org/2000/svg"><g class="row" data-op="queue.0"><text>a</text></g></svg>', label: "" };
   const { el, click } = show(diamond({ panes: [...diamond().panes, list] }));

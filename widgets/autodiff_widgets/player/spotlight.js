@@ -23,10 +23,16 @@ export function spotlight() {
   /** All elements that show keys, each with a value. @template V @param {Iterable<[string, V]>} keys */
   const shown = (keys) => [...keys].flatMap(([key, value]) => stage.family(key).map((one) => /** @type {[SVGElement, V]} */ ([one, value])));
 
+  /** What is near the selected element, and does not show the same thing. */
+  function nearSelected() {
+    const own = stage.family(selected);
+    return [...kin.near(selected)].filter(([key]) => !stage.elements.get(key)?.some((element) => own.includes(element)));
+  }
+
   /** Light up the direct sources of what is pointed at, else all that is near the selected element. */
   function light() {
     const pointing = pointed !== null && pointed !== selected;
-    const lit = shown(pointing ? kin.direct(pointed ?? "") : kin.near(selected));
+    const lit = shown(pointing ? kin.direct(pointed ?? "") : nearSelected());
     marks.near(lit);
     nearTags(lit.length <= SIGNED ? lit : []);
     calm(pointing ? [] : lit.map(([element]) => [paneOf(element), ""])); // a list that shows none of them stays as it is
@@ -58,7 +64,7 @@ export function spotlight() {
       selected = key;
       marks.selected(shown(key === null ? [] : [[key, ""]]));
       light();
-      const near = [...kin.near(key)].filter(([other]) => !other.includes(">"));
+      const near = nearSelected().filter(([other]) => !other.includes(">"));
       const after = near.filter(([, way]) => way === "descendant").length;
       return near.length ? `Outlined: ${near.length - after} that lead to it (solid), ${after} that follow from it (dashed).` : "";
     },

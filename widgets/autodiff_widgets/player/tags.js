@@ -47,7 +47,7 @@ export const tagEntry = (kind) =>
 
 /**
  * What hangs tags on elements, and takes away those that it hung before. Above a node there is room for a word; in a row or on
- * a bar stands the sign alone. All sizes are read before anything is changed, so that the browser lays out once.
+ * a bar, and on an array's corner, stands the sign alone. All sizes are read before anything is changed, so that the browser lays out once.
  */
 export function tagger() {
   /** @type {Element[]} */
@@ -62,7 +62,8 @@ export function tagger() {
       const isNode = element.classList.contains("node");
       const word = isNode ? SIGNS[kind][1] : "";
       const x = word ? box.x + 8 : box.x + box.width - SIZE - 4;
-      const y = isNode ? box.y - SIZE + 2 : box.y + (box.height - SIZE) / 2;
+      const above = isNode || box.height > 3 * SIZE;
+      const y = above ? box.y - SIZE + 2 : box.y + (box.height - SIZE) / 2;
       return element.appendChild(tag(kind, word, x, y));
     });
   };
