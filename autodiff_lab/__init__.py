@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .operator_checks import opcheck
     from .operator_reports import FaultFound, FaultyOpReport, OpcheckReport, OpTest
     from .planning import Plan, plan
-    from .playback import dispatch_told, graph_told, registration_told
+    from .playback import dispatch_told, graph_heard, graph_told, registration_told
     from .registration import KernelContext, ShapeContext, register_op
     from .reports import Finding, GradcheckReport
     from .shapes import Inference, infer_shapes
@@ -54,7 +54,7 @@ __all__ = [
     "Neighbours", "NoCompilerError", "Node", "OpError", "OpTest", "OpcheckReport", "Plan", "RegistrationError",
     "ShapeContext", "Tensor", "accelerator", "anomaly_mode", "compile", "cuda_expression", "cuda_source",
     "depth_first_order", "devices", "dispatch_told", "events", "fallback_order", "find_compiler",
-    "find_faulty_op", "fuse", "grad", "gradcheck", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
+    "find_faulty_op", "fuse", "grad", "gradcheck", "graph_heard", "graph_of", "graph_told", "hessian", "hvp", "infer_shapes",
     "is_topological_order", "jacobian", "jacobian_cost", "jvp", "kahn_order", "library_of", "listen",
     "map_leaves", "name_scope", "native_kernel", "no_grad", "op", "opcheck", "ops", "plan", "record",
     "record_until_error", "register_op", "registration_told", "registry", "sweep", "tensor", "trace_cells",
@@ -76,7 +76,7 @@ _LATER = {  # what a training run does not need is loaded when it is asked for: 
     "operator_checks": ("opcheck",),
     "operator_reports": ("FaultFound", "FaultyOpReport", "OpTest", "OpcheckReport"),
     "planning": ("Plan", "plan"),
-    "playback": ("dispatch_told", "graph_told", "registration_told"),
+    "playback": ("dispatch_told", "graph_heard", "graph_told", "registration_told"),
     "registration": ("KernelContext", "ShapeContext", "register_op"),
     "reports": ("Finding", "GradcheckReport"),
     "shapes": ("Inference", "infer_shapes"),

@@ -49,10 +49,16 @@ def call(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         if level.is_reverse:
             return _record(op, operands, attributes, level)
         return _push_tangents(op, operands, attributes, level)
-    except OpError:
+    except OpError as error:
+        _tell_failed(op, operands, attributes, level, error)
         raise
     except (TypeError, ValueError, IndexError) as error:
-        raise op.explained(error, operands, attributes) from error
+        explained = op.explained(error, operands, attributes)
+        _tell_failed(op, operands, attributes, level, explained)
+        raise explained from error
+    except BaseException as error:  # an interrupt too
+        _tell_failed(op, operands, attributes, level, error)
+        raise
 
 
 class OpError(ValueError, TypeError, IndexError):
@@ -217,8 +223,9 @@ def _saved_values(
             operand, "__cuda_array_interface__"
         ):  # the caller may change it later
             named[name] = operand.copy()
-    flowing = [name for name, parent in zip(names, parents, strict=True) if parent is not None]
-    wanted = {need for name in flowing for need in op.per_operand(op.vjp_needs(name), len(operands))}
+    wanted = op.wanted_for(
+        tuple(name for name, parent in zip(names, parents, strict=True) if parent is not None), len(names)
+    )
     return tuple(saved_value(named, name) if name in wanted else None for name in op.names_saved(len(operands)))
 
 
@@ -262,12 +269,37 @@ def _tell_call(context: events.Context, record: Record, values: Sequence[Any], r
         assert op is not None
         name, source = call_site()
         inputs = tuple(None if parent is None else parent[0] for parent in parents)
+        names = tuple(_leaf_name(parent) for parent in parents)
         kept = dict(zip(op.names_saved(len(parents)), saved, strict=True))
         arrays = {saved_name: value for saved_name, value in kept.items() if hasattr(value, "nbytes")}
-        operands = tuple(values)
-        context.receiver(
-            events.OpCalled(serial, op.name, inputs, name, context.scope, source, result, operands, attributes, arrays)
+        called = events.OpCalled(
+            serial, op.name, inputs, name, context.scope, source, result, tuple(values), attributes, arrays, names
         )
+        context.receiver(called)
+
+
+def _leaf_name(record: Any) -> str:
+    """The name with which a Tensor that is no op's result was made, or ""."""
+    return record[5].name or "" if record is not None and record[1] is None else ""
+
+
+def _tell_failed(
+    op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level | None, error: BaseException
+) -> None:
+    """Tell that a call on Tensors raised an error; it is told once, though a call holds one at each lower level."""
+    context = events.context.get()
+    if context is None or context.receiver is None or level is None or getattr(error, "_is_told", False):
+        return
+    error._is_told = True  # type: ignore[attr-defined]
+    parents = [o._history if type(o) is Tensor and o._level is level and level.is_reverse else None for o in operands]
+    inputs = tuple(None if parent is None else parent[0] for parent in parents)
+    values, names = tuple(_at_level(operands, level)), tuple(map(_leaf_name, parents))
+    name, source = call_site()
+    reason = str(error) if isinstance(error, OpError) else f"{type(error).__name__}: {error}".removesuffix(": ")
+    failed = events.OpFailed(
+        next_serial(), op.name, inputs, name, context.scope, source, values, attributes, names, reason
+    )
+    context.receiver(failed)
 
 
 # --------------------------------------------------------------------------------------------- forward mode: tangents
@@ -365,10 +397,10 @@ def complete(op: Op) -> str:
     }  # fmt: skip
     source = binding_source(op)
     exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
+    if op.is_differentiable:  # first, since another thread may call the binding, and sweep, as soon as it has its code
+        op.pull = variadic_pull(op) if op.is_variadic else namespace["_pull"]
     op.binding.__code__ = namespace[_identifier(op)].__code__
     namespace[_identifier(op)] = op.binding
-    if op.is_differentiable:
-        op.pull = variadic_pull(op) if op.is_variadic else namespace["_pull"]
     return source
 
 

@@ -73,6 +73,22 @@ class OpCalled(NamedTuple):
     operands: tuple[Any, ...]  # the values that went in
     attributes: Mapping[str, Any]
     saved: Mapping[str, Any]  # arrays kept for backward, by name; none in forward mode
+    names: tuple[str, ...] = ()  # what each operand was called when it was made; "" where it has no name
+
+
+class OpFailed(NamedTuple):
+    """An op call ended with an error, or was interrupted: it has no result."""
+
+    serial: int  # a number of its own, as if it had a result
+    op: str
+    inputs: tuple[int | None, ...]  # serial of each operand; None for a constant
+    name: str
+    scope: str
+    source: Any  # graph.Source of the call, or None
+    operands: tuple[Any, ...]
+    attributes: Mapping[str, Any]
+    names: tuple[str, ...]
+    reason: str  # the text of the error; an OpError's names op, operands and what is wrong
 
 
 class TangentSeeded(NamedTuple):
@@ -491,6 +507,7 @@ Event = (
     | NodeDequeued
     | DependencyDone
     | OpCalled
+    | OpFailed
     | TangentSeeded
     | TangentPushed
     | TangentReached

@@ -97,6 +97,7 @@ class Op:
         self._dtype_rule: Rule = self.declared.result_dtype if self.declared else result_dtype
         self._batch_rule: Rule | None = None
         self._samples: Callable[[], Any] | None = None
+        self._wanted: dict[tuple[tuple[str, ...], int], frozenset[str]] = {}
         self.saved_names: tuple[str, ...] = ()  # what the rules read, in the order in which it is saved
         self.pull: Callable[..., tuple[Any, ...]] = self._no_pull
         self.binding = bindings.attach_rules(self, bindings.new_binding(self))
@@ -162,7 +163,7 @@ class Op:
         """
         self._check_operand_rule(rule, "shape rule")
         self._shape_rule = rule
-        registry.changes += 1
+        registry.note_change()
         self._tell_rule("shape rule", rule)
         return rule
 
@@ -203,7 +204,7 @@ class Op:
 
         def register(kernel: Kernel) -> Kernel:
             self._check_kernel(kernel)
-            self.kernels[key] = kernel
+            self.kernels = {**self.kernels, key: kernel}  # replaced, as another thread may be looking through it
             self._cpu_kernel = None
             self._changed()
             if (tell := events.receiver()) is not None:
@@ -311,6 +312,15 @@ class Op:
     def names_saved(self, count: int) -> tuple[str, ...]:
         """The names of what a call with ``count`` operands saves, in order."""
         return self.per_operand(self.saved_names, count)
+
+    def wanted_for(self, flowing: tuple[str, ...], count: int) -> frozenset[str]:
+        """What the rules of these operands, among ``count``, read; asked at each recorded call, so it is remembered."""
+        known = self._wanted
+        if (flowing, count) not in known:
+            known[flowing, count] = frozenset(
+                need for name in flowing for need in self.per_operand(self.vjp_needs(name), count)
+            )
+        return known[flowing, count]
 
     def apply_jvp(self, place: int, tangent: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
         """One operand's part of the result's tangent."""
@@ -440,7 +450,7 @@ class Op:
     def first_call(self, operands: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
         """Complete the binding's code, then run the call that came first."""
         with events.silence():  # who listens to a computation hears the same at the first call as at the second
-            self.finish()
+            self._finish_once()
         return self.binding(*operands, *attributes)
 
     def apply(self, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
@@ -469,10 +479,18 @@ class Op:
 
     def _changed(self) -> None:
         """A rule or kernel is new: the next call or sweep generates the code again."""
-        registry.changes += 1
-        if self.pull != self._no_pull:
-            self.pull = self._first_pull
-        self.binding.__code__ = self._unfinished_code
+        with registry.lock:
+            registry.note_change()
+            self._wanted = {}
+            if self.pull != self._no_pull:
+                self.pull = self._first_pull
+            self.binding.__code__ = self._unfinished_code
+
+    def _finish_once(self) -> None:
+        """``finish``, unless another thread has done so while this one came here."""
+        with registry.lock:
+            if self.binding.__code__ is self._unfinished_code:
+                self.finish()
 
     # ------------------------------------------------------------------------------------------------------------ telling
 
@@ -541,7 +559,7 @@ class Op:
     def _first_pull(self, *arguments: Any) -> tuple[Any, ...]:
         """A sweep meets a call that was recorded before a rule was replaced."""
         with events.silence():
-            self.finish()
+            self._finish_once()
         return self.pull(*arguments)
 
     def _pull_of_kept(self, pull: Any, g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from . import events
@@ -15,8 +17,14 @@ if TYPE_CHECKING:
     from .operators import Op
 
 
+_next_change = count(1).__next__  # two threads never get the same number
+
+
 class Registry(Mapping[str, "Op"]):
     """Every op by name.
+
+    Threads may read while another registers: a notebook's widgets are answered in a thread of their own while a cell runs. So
+    the tables are replaced and never changed, and who reads one sees a whole one.
 
     >>> import autodiff_lab as ad
     >>> ad.registry["mul"]
@@ -28,9 +36,12 @@ class Registry(Mapping[str, "Op"]):
         self._ops: dict[str, Op] = {}
         self._unfinished: dict[str, Callable[[], str]] = {}  # names whose registration has begun: what is missing
         self._reserved: dict[str, str] = {}  # names in ops that are no op: what they are
-        self.changes = (
-            0  # grows when an op, a kernel or a rule is new: what was derived from them before is out of date
-        )
+        self.changes = 0  # another one when an op, a kernel or a rule is new: what was derived before is out of date
+        self.lock = RLock()  # held while an op is registered, changed or completed; a call takes no lock
+
+    def note_change(self) -> None:
+        """What was derived from ops, kernels and rules before is out of date."""
+        self.changes = _next_change()
 
     def reserve(self, names: Collection[str], what: str) -> None:
         """Keep names of ``ops`` that mean something else from being ops."""
@@ -51,31 +62,34 @@ class Registry(Mapping[str, "Op"]):
 
     def begin(self, schema: Schema, missing: Callable[[], str]) -> None:
         """A registration in several steps begins: until ``add`` the name means nothing; who asks is told what is missing."""
-        self.admit(schema)
-        self._unfinished[schema.name] = missing
+        with self.lock:
+            self.admit(schema)
+            self._unfinished = {**self._unfinished, schema.name: missing}
 
     def add(self, definition: Op | Family) -> None:
         """Register an op. The module that defined a name may define it again, as when a notebook cell is run twice."""
-        self.admit(definition.schema)
-        self._unfinished.pop(definition.name, None)
-        self.changes += 1
-        old = self._definitions.get(definition.name)
-        for member in () if old is None else old.members:
-            del self._ops[member.name]
-        self._definitions[definition.name] = definition
-        self._ops.update({member.name: member for member in definition.members})
+        with self.lock:
+            self.admit(definition.schema)
+            self.note_change()
+            old = self._definitions.get(definition.name)
+            gone = () if old is None else tuple(member.name for member in old.members)
+            kept = {name: op for name, op in self._ops.items() if name not in gone} if gone else self._ops
+            self._ops = {**kept, **{member.name: member for member in definition.members}}
+            self._definitions = {**self._definitions, definition.name: definition}
+            self._unfinished = {name: text for name, text in self._unfinished.items() if name != definition.name}
         if old is not None:
             _tell_replaced(old, definition)
 
     @contextmanager
     def restored(self) -> Iterator[None]:
         """What is registered inside the block is gone after it."""
-        before = dict(self._definitions), dict(self._ops), dict(self._unfinished)
+        before = self._definitions, self._ops, self._unfinished
         try:
             yield
         finally:
-            self._definitions, self._ops, self._unfinished = before
-            self.changes += 1
+            with self.lock:
+                self._definitions, self._ops, self._unfinished = before
+                self.note_change()
 
     def has(self, definition: Op | Family) -> bool:
         """Whether exactly this op or family is registered."""
@@ -92,12 +106,14 @@ class Registry(Mapping[str, "Op"]):
 
     def binding(self, name: str) -> Any:
         """The function that users call, or None where there is none of that name."""
-        return self._definitions[name].binding if name in self._definitions and name not in self._unfinished else None
+        definition = self._definitions.get(name)
+        return None if definition is None or name in self._unfinished else definition.binding
 
     def __getitem__(self, name: str) -> Op:
-        if name not in self:
+        found = self._ops.get(name)
+        if found is None or name not in self:
             raise KeyError(self.unknown(name, self._ops))
-        return self._ops[name]
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._ops if name in self)

@@ -121,6 +121,7 @@ class _Watcher:
 
     def __init__(self, context: events.Context, order: Sequence[Record]) -> None:
         self.tell = context.receiver
+        self.is_brief = context.brief
         self.recorder = context.recorder
         self.guard = context.guard
         self.arrived: dict[int, int] = {}
@@ -140,7 +141,10 @@ class _Watcher:
             if self.tell is not None:
                 self.tell(events.CotangentComplete(serial, op.name, g))
                 self.local = {}
-                if op.elementwise:
+                numbers = g.innermost() if type(g) is Tensor else g
+                if (
+                    op.elementwise and not self.is_brief and backend.is_array(numbers)
+                ):  # on symbols it would be recorded
                     with events.switched(receiver=None, recorder=None, observes=True):
                         local = op.pull(ops.ones_like(g), *rest)
                         self.local = dict(zip(op.operand_names(len(local)), local, strict=True))

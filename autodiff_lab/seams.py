@@ -64,7 +64,7 @@ def kernel_seam(op: str, device: str) -> Seam:
 
     def write(kernel: Function) -> None:
         if kernel is general:
-            del found.kernels[key]
+            found.kernels = {known: one for known, one in found.kernels.items() if known != key}
             found._changed()
         else:
             found.kernel(device)(kernel)
@@ -113,7 +113,7 @@ class Replacement:
             if stand_in is not held:
                 self._seam.write(stand_in)
             self._entered.append((stand_in, entry))
-            registry.changes += 1  # what was compiled has read what stood there before
+            registry.note_change()  # what was compiled has read what stood there before
         return self
 
     def __exit__(
@@ -123,7 +123,7 @@ class Replacement:
             mine = [place for place, (_, entry) in enumerate(self._entered) if entry.thread == get_ident()]
             stand_in, left = self._entered.pop(mine[-1] if mine else -1)
             stand_in.entries = tuple(entry for entry in stand_in.entries if entry is not left)
-            registry.changes += 1
+            registry.note_change()
             if (
                 not stand_in.entries and self._seam.read() is stand_in
             ):  # else somebody registered another in the meantime

@@ -9,6 +9,7 @@ import sys
 from bisect import bisect_right
 from functools import lru_cache
 from types import CodeType, FrameType
+from typing import Any
 
 from .graph import Source
 
@@ -64,9 +65,13 @@ def _is_plumbing(filename: str) -> bool:
 
 
 def _source(frame: FrameType) -> Source:
-    code = frame.f_code
-    text = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
-    return Source(code.co_filename, frame.f_lineno, code.co_name, text)
+    return _source_of(frame.f_code, frame.f_lineno, frame.f_globals.get("__loader__"), frame.f_globals.get("__name__"))
+
+
+@lru_cache(maxsize=512)  # a loop comes to the same lines again, and reading one takes as long as a small op
+def _source_of(code: CodeType, line: int, loader: Any, module: Any) -> Source:
+    text = linecache.getline(code.co_filename, line, {"__loader__": loader, "__name__": module}).strip()
+    return Source(code.co_filename, line, code.co_name, text)
 
 
 def _assigned_name(frame: FrameType | None) -> str:
