@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
 import traitlets
-from anywidget import AnyWidget
 
 from autodiff_lab.graph import Graph
 
@@ -17,6 +16,7 @@ from .handlers import Handlers
 from .pages import INSIDES, embed, save_page, write
 from .player import PLAYER_JS
 from .scene import Frame, Scene
+from .turns import InTurns
 
 if TYPE_CHECKING:
     from autodiff_lab.events import Event
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TEXT_LIMIT = 1900  # characters of text/plain, which a notebook keeps beside the picture
 
 
-class View(AnyWidget):
+class View(InTurns):
     """A scene that is stepped in the browser; the views of graphs, orders and gradients inherit from it.
 
     ``scene`` is what is shown, ``frame`` the number of the step, ``selected`` the key of the selected element or None.
