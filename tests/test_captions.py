@@ -57,9 +57,18 @@ def with_loops() -> View:
     return aw.FusionView(graph, heard)
 
 
+def failed_run() -> View:
+    """A live view of a run that ends with a refused call."""
+    x = ad.tensor(np.ones((2, 3)), requires_grad=True)
+    with pytest.raises(ad.OpError), aw.live() as view:
+        x @ x
+    return view
+
+
 # what says the rest: views of what seldom happens
 RARE: tuple[Callable[[], View], ...] = (
     with_loops,
+    failed_run,
     partial(registered_here, rank_lost),
     partial(registered_here, lambda: aw.RegistrationView(heard_while(lambda: (typed_op(), typed_op())))),
     lambda: aw.PlanView(ad.plan(ad.record(unused, 2.0))),

@@ -1,4 +1,4 @@
-"""Views of recorded graphs, orders, tangents, gradients, training, registered ops, passes and schedules: public names only."""
+"""Views of graphs, orders, tangents, gradients, training, ops, passes, schedules, and of code as it runs: public names only."""
 
 from .dispatch_view import DispatchView
 from .explanation import Explanation, explain
@@ -6,6 +6,7 @@ from .forward_mode_view import ForwardModeView
 from .fusion_view import FusionView
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
+from .live_view import LiveView, live
 from .memory_view import MemoryView
 from .op_card import OpCard
 from .op_view import OpView
@@ -18,9 +19,12 @@ from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
 from .training_view import TrainingView
 from .view import View
+from .watching import WatchView, watch
+from .workbench import Workbench
 
 __all__ = [
-    "DispatchView", "Explanation", "ForwardModeView", "FusionView", "GradientFlowView", "GraphView", "MemoryView", "OpCard",
-    "OpView", "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView", "ShapeInferenceView", "TimelineView",
-    "TopologicalOrderView", "TrainingView", "View", "explain",
+    "DispatchView", "Explanation", "ForwardModeView", "FusionView", "GradientFlowView", "GraphView", "LiveView",
+    "MemoryView", "OpCard", "OpView", "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView",
+    "ShapeInferenceView", "TimelineView", "TopologicalOrderView", "TrainingView", "View", "WatchView", "Workbench",
+    "explain", "live", "watch",
 ]  # fmt: skip

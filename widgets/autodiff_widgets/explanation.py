@@ -22,7 +22,7 @@ from .graph_view import GraphView
 from .memory_view import MemoryView
 from .pages import save_page
 from .ready_queue_view import ReadyQueueView
-from .subjects import described, floating_inputs, name_of, with_writable_names
+from .subjects import described, floating_inputs, linked, name_of
 from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
 from .view import View
@@ -78,12 +78,12 @@ def explain(
     >>> [view.scene.title.split(":")[0] for view in explain(loss).views]  # doctest: +ELLIPSIS
     ['1. The graph', '2. The order', '3. Forward and backward', '4. Tasks', '5. The timeline', ...]
     """
-    flow, joint, values = _joint_graph(subject, arguments)
+    flow, joint, values = joint_graph(subject, arguments)
     costs = schedule.measure(joint, *values)
     tasks = schedule.from_graph(joint, costs)
     simulated = schedule.simulate(tasks, workers, policy)
     _, whole = schedule.run(joint, values, workers, policy, costs=costs)
-    real = _from_the_first_task(whole)
+    real = from_the_first_task(whole)
     graph, order = GraphView(joint), TopologicalOrderView(flow.graph)
     for view in (graph, order):
         view.learn(flow)
@@ -92,7 +92,7 @@ def explain(
         "The order": order,
         "Forward and backward": flow,
         "Tasks": ReadyQueueView(tasks, workers, policy) if len(tasks) <= MOST_TASKS else None,
-        **_timeline_views(simulated, real),
+        **timeline_views(simulated, real),
         "Memory": MemoryView(simulated),
     }
     shown = {name: view for name, view in views.items() if view is not None}
@@ -103,14 +103,14 @@ def explain(
     return Explanation(summary(joint, simulated, real, started, MOST_TASKS), tuple(shown.values()), simulated, real)
 
 
-def _timeline_views(simulated: Timeline, real: Timeline) -> dict[str, View]:
+def timeline_views(simulated: Timeline, real: Timeline) -> dict[str, View]:
     """Both on one axis, unless one of them would be too small there."""
     if real.makespan <= MOST_TIMES * simulated.makespan:
         return {"The timeline": TimelineView(simulated, real)}
     return {"The timeline": TimelineView(simulated), "The real run": TimelineView(real)}
 
 
-def _from_the_first_task(timeline: Timeline) -> Timeline:
+def from_the_first_task(timeline: Timeline) -> Timeline:
     """The timeline without the time before its first task, in which workers are started."""
     first = min((timeline.starts[task] for task in timeline.order), default=0.0)
     live = [record._replace(time=max(record.time - first, 0.0)) for record in timeline.live or ()]
@@ -118,18 +118,18 @@ def _from_the_first_task(timeline: Timeline) -> Timeline:
     return replace(timeline, starts=starts, ends=ends, live=live)
 
 
-def _joint_graph(subject: Any, arguments: Sequence[Any]) -> tuple[GradientFlowView, Graph, Sequence[Any]]:
+def joint_graph(subject: Any, arguments: Sequence[Any]) -> tuple[GradientFlowView, Graph, Sequence[Any]]:
     """The view of the gradients, the graph of forward and backward, and the values that it runs on."""
     if isinstance(subject, ad.Tensor) and not arguments:
         flow = GradientFlowView(subject)
         forward = replace(flow.graph, nodes=tuple(map(_with_value, flow.graph)))
         values = [forward.nodes[i].value for i in forward.inputs]
-        return flow, _linked(_recorded(forward, values), flow.graph), values
+        return flow, linked(_recorded(forward, values), flow.graph), values
     if callable(subject) and arguments:
         flow = GradientFlowView(subject, *arguments)
         inputs, of_inputs = floating_inputs(subject, arguments, "explain")
         values = list(inputs.values())
-        return flow, _linked(_recorded(of_inputs, values), flow.graph), values
+        return flow, linked(_recorded(of_inputs, values), flow.graph), values
     wanted = "a loss, or a function and its arguments"
     if callable(subject):
         raise TypeError(f"explain: got the function {name_of(subject)} alone; pass {wanted}: explain(f, 2.0, 3.0)")
@@ -143,19 +143,3 @@ def _with_value(node: Node) -> Node:
 
 def _recorded(f: Callable[..., Any], values: Sequence[Any]) -> Graph:
     return ad.record(ad.value_and_grad(f, argnums=tuple(range(len(values)))), *values)
-
-
-def _linked(joint: Graph, forward: Graph) -> Graph:
-    """The joint graph, whose forward nodes have the numbers, names and lines of the same nodes of the forward graph."""
-    same = {joint.outputs[0]: forward.outputs[0]} | dict(zip(joint.inputs, forward.inputs, strict=False))
-    for node in reversed(joint.nodes):
-        other = forward.nodes[same[node.id]] if node.id in same else None
-        if other is not None and node.op is not None and node.op is other.op:
-            same = dict(zip(node.inputs, other.inputs, strict=True)) | same
-    nodes = [
-        replace(node, serial=other.serial, name=other.name or node.name, scope=other.scope, source=other.source)
-        if (other := forward.nodes[same[node.id]] if node.id in same else None) and other.kind == node.kind
-        else node
-        for node in joint
-    ]
-    return with_writable_names(replace(joint, nodes=tuple(nodes), name=forward.name))

@@ -25,7 +25,7 @@ from .scene import Change, Pane, Scene
 from .seeds import Pass, Seed, heard_by, passes_of
 from .shapes import Text
 from .steps import Steps
-from .subjects import described, floating_inputs, name_of, with_writable_names
+from .subjects import described, floating_inputs, linked, name_of, with_writable_names
 from .tangents_shown import LEGEND, TangentsShown, longest_lines, matched
 from .values import box_text, value_text
 
@@ -40,6 +40,7 @@ class ForwardModeView(OpensOps):
         arguments: floating numbers and arrays move, also inside lists, tuples and dicts; everything else is held.
         seed: which inputs move, one after the other: a name, a place among the floating inputs, a list of these, or
             ``"all"``. Or a dict from names to tangents: one pass in which all of them move together.
+        like: the graph of the same function in another view: its nodes are selected together with those of this view.
 
     Raises:
         TypeError, ValueError: there is nothing that can move, or ``seed`` names no input.
@@ -49,10 +50,13 @@ class ForwardModeView(OpensOps):
     `mul` (node 2) gets 1 × 3 = 3 from `x` (rule `mul_jvp_x`): part 1 of 2; the sum is now 3.
     """
 
-    def __init__(self, f: Callable[..., Any], *arguments: Any, seed: Seed = 0, **traits: Any) -> None:
+    def __init__(
+        self, f: Callable[..., Any], *arguments: Any, seed: Seed = 0, like: Graph | None = None, **traits: Any
+    ) -> None:
         if not callable(f) or isinstance(f, Graph) or not arguments:
             raise TypeError(_advice(f, arguments))
         self._inputs, self._function = floating_inputs(f, arguments, "ForwardModeView")
+        self._like = like
         scene = self._run(seed)
         super().__init__(scene, self._heard(), **traits)
 
@@ -75,8 +79,9 @@ class ForwardModeView(OpensOps):
         self.passes = [replace(one, heard=heard_by(self._function, self._inputs, one.tangents)) for one in asked]
         self._seed = seed
         told = ad.graph_told(self.passes[0].heard, tuple(self._inputs), name_of(self._function))
-        self.graph = with_writable_names(told)
-        self._insides = of_run(self.graph, self.passes[0].heard, self._inputs)
+        self.graph = with_writable_names(told if self._like is None else linked(told, self._like))
+        ids = {node.serial: node.id for node in told}
+        self._insides = of_run(self.graph, self.passes[0].heard, self._inputs, ids)
         return self._insides.opened(forward_scene(self.graph, self.passes, tuple(self._inputs), note))
 
     def _heard(self) -> tuple[Event, ...]:

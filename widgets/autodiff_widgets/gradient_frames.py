@@ -53,11 +53,14 @@ class GradientFrames:
         self.bars = ByteBars(()) if bars is None else bars
         self.ids = {node.serial: node.id for node in graph} | dict(ids or {})
         self.expected = Counter(event.into for event in heard if isinstance(event, events.ContributionAdded))
+        self._sweeps = _contributions_by_sweep(heard)
         self.name = Names(self._called, self._saved_called, self.expected)
         self.kept = {node.id: list(node.saved) for node in graph if node.saved}
         self.gradients: dict[int, str] = {}
         ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
         self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
+        failed = {event.serial for event in heard if isinstance(event, events.OpFailed)}
+        self.values |= {node.id: "no result" for node in graph if node.serial in failed}
         room = self._rooms(heard)
         self.faults = {fault.node: fault for fault in faults if fault.node is not None}
         badge = "fault" if self.faults else None
@@ -78,8 +81,13 @@ class GradientFrames:
             case events.OpCalled():
                 node = self.ids.get(event.serial)
                 lasting, passing = self._forward(event, node)
+            case events.OpFailed():
+                node = self.ids[event.serial]
+                lasting = self.drawing.node(node, "wrong")
             case events.SweepStarted():
                 node = self.ids[event.serial]
+                self.expected.clear()
+                self.expected.update(self._sweeps.pop(0))
                 lasting = (*self._all_wait(), *self._gradient(node, event.seed, "ready"))
             case events.CotangentComplete():
                 node = self.ids[event.serial]
@@ -236,7 +244,7 @@ class GradientFrames:
     def _lines(self, node: Node, room: dict[int, str]) -> tuple[Text, ...]:
         known = self.values[node.id]
         lines = [Text(node_label(node), "label"), Text(known, "value", "value", room.get(node.id, ""))]
-        if self.expected[node.serial] or node.id in self.graph.outputs:
+        if self.expected[node.serial] or (self._sweeps and node.id in self.graph.outputs):
             lines.append(Text("grad ?", "value", "gradient", room.get(node.id, "")))
         if self.told and node.kind != "constant":
             lines.append(Text("tangent ?", "value", "tangent", room.get(node.id, "")))
@@ -262,6 +270,17 @@ class GradientFrames:
             if serial in self.ids:
                 longest[self.ids[serial]] = max(longest.get(self.ids[serial], ""), text, key=len)
         return longest
+
+
+def _contributions_by_sweep(heard: Sequence[Event]) -> list[Counter[int]]:
+    """How many contributions each node receives, for one sweep after the other."""
+    sweeps: list[Counter[int]] = []
+    for event in heard:
+        if isinstance(event, events.SweepStarted):
+            sweeps.append(Counter())
+        elif isinstance(event, events.ContributionAdded) and sweeps:
+            sweeps[-1][event.into] += 1
+    return sweeps
 
 
 def _value_line(node: Node, is_told: bool) -> str:

@@ -83,8 +83,10 @@ def spread(frames: Sequence[Frame]) -> tuple[Frame, ...]:
 def _in_numbers(
     text: str, right: Any, one: Any, other: Any, likely: Callable[[Any, Any], Iterable[Any]]
 ) -> Question | None:
+    if not all(is_short(value, LONGEST) for value in (one, other, right)):
+        return None
     a, b = numbers_of(one), numbers_of(other)
-    if a.shape != b.shape or not all(is_short(value, LONGEST) for value in (a, b, right)):
+    if a.shape != b.shape:
         return None
     return in_words(text, value_text(right), map(value_text, likely(a, b)))
 

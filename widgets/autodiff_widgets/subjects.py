@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,25 @@ def with_writable_names(graph: Graph) -> Graph:
     return replace(graph, name=writable(graph.name), nodes=tuple(nodes))
 
 
+def linked(joint: Graph, forward: Graph) -> Graph:
+    """A graph whose forward nodes have the numbers, names and lines of the same nodes of the forward graph.
+
+    So both are selected together. The first output and the inputs of both are the same values.
+    """
+    same = {joint.outputs[0]: forward.outputs[0]} | dict(zip(joint.inputs, forward.inputs, strict=False))
+    for node in reversed(joint.nodes):
+        other = forward.nodes[same[node.id]] if node.id in same else None
+        if other is not None and node.op is not None and node.op is other.op:
+            same = dict(zip(node.inputs, other.inputs, strict=True)) | same
+    nodes = [
+        replace(node, serial=other.serial, name=other.name or node.name, scope=other.scope, source=other.source)
+        if (other := forward.nodes[same[node.id]] if node.id in same else None) and other.kind == node.kind
+        else node
+        for node in joint
+    ]
+    return with_writable_names(replace(joint, nodes=tuple(nodes), name=forward.name))
+
+
 def recorded(tensor: ad.Tensor, view: str) -> ad.Tensor:
     """The Tensor, if it has a record of how it was computed."""
     if not tensor.requires_grad:
@@ -76,13 +96,27 @@ def described(value: Any) -> str:
 
 def callers_tensors() -> dict[str, ad.Tensor]:
     """The Tensors that the variables of the code that made the view hold: its locals, and the globals they do not hide."""
+    frame = _callers_frame()
+    return {} if frame is None else tensors_in({**frame.f_globals, **frame.f_locals})
+
+
+def callers_globals() -> dict[str, Any]:
+    """The namespace of the code that made the view: a notebook's."""
+    frame = _callers_frame()
+    return {} if frame is None else frame.f_globals
+
+
+def tensors_in(namespace: Mapping[str, Any]) -> dict[str, ad.Tensor]:
+    """The Tensors that variables hold, also while another thread makes new ones."""
+    seen = dict(namespace)
+    return {name: value for name, value in seen.items() if isinstance(value, ad.Tensor) and not name.startswith("_")}
+
+
+def _callers_frame() -> FrameType | None:
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith(__package__ or __name__):
         frame = frame.f_back
-    if frame is None:
-        return {}
-    seen = {**frame.f_globals, **frame.f_locals}
-    return {name: value for name, value in seen.items() if isinstance(value, ad.Tensor) and not name.startswith("_")}
+    return frame
 
 
 def name_of(f: Any) -> str:

@@ -1,4 +1,4 @@
-"""How a value is written in a picture or a sentence: numbers in full, arrays in short."""
+"""How a value is written in a picture or a sentence: numbers in full, arrays in short, what was not kept by its shape."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import autodiff_lab as ad
+from autodiff_lab.playback import Outline
 
 
 def value_text(value: Any, longest: int = 60) -> str:
@@ -15,6 +16,8 @@ def value_text(value: Any, longest: int = 60) -> str:
     >>> value_text(6.0), value_text(np.array([1.0, 0.25])), value_text(np.ones((9, 9)))
     ('6', '[1, 0.25]', '(9, 9) mean 1, norm 9')
     """
+    if isinstance(value, Outline):
+        return f"{value.shape}, not kept"
     array = numbers_of(value)
     if is_short(array, longest):
         return _numbers(array)
@@ -28,6 +31,8 @@ def box_text(value: Any) -> str:
     >>> box_text(np.ones((4, 4)))
     '(4, 4) norm 4'
     """
+    if isinstance(value, Outline):
+        return str(value.shape)
     array = numbers_of(value)
     return _numbers(array) if is_short(array, 20) else f"{array.shape} {_norm(array)}"
 
@@ -38,6 +43,8 @@ def is_short(value: Any, longest: int = 60) -> bool:
     >>> is_short(np.ones(3)), is_short(np.ones(300))
     (True, False)
     """
+    if isinstance(value, Outline):
+        return False
     array = numbers_of(value)
     return array.ndim == 0 or (0 < array.size <= longest // 2 and len(_numbers(array)) <= longest)
 
