@@ -117,6 +117,17 @@ VIEWS["cost of a wrong shape rule"] = lambda: aw.ShapeCostView(
 VIEWS["race of mlp"] = lambda: aw.ReadyQueueView(GRAPH, 2, race=True)
 
 
+def lived() -> View:
+    """A run with a gradient, as it was heard live."""
+    with aw.live() as view:
+        x = ad.tensor([0.5, -1.0], requires_grad=True, name="x")
+        (ad.ops.tanh(x) * x).sum().backward()
+    return view
+
+
+VIEWS["live run"] = lived
+
+
 def diverging() -> training.Comparison:
     """A run that learns beside one whose numbers soon are infinite."""
     return training.compare(
@@ -162,7 +173,7 @@ EXAMPLES = (
     "graph of square", "kahn of square", "shapes of square", "fusion of square", "plan of one input", "timeline of a chain",
     "memory of a chain", "ready queue of one task", "gradient flow of square", "forward mode of square", "OpCard of mul",
     "RegistrationView of mul", "dispatch with a kernel creator", "training of runs with hostile names",
-    "cost of a wrong shape rule", "op matmul",
+    "cost of a wrong shape rule", "op matmul", "live run",
 )  # fmt: skip
 
 

@@ -53,6 +53,12 @@ def network(w, b, x, target):
         return (e * e).mean()
 
 
+def watched(f, *numbers):
+    with aw.live() as view:
+        f(*(ad.tensor(number, requires_grad=True) for number in numbers)).backward()
+    return view
+
+
 random = np.random.default_rng(0)
 w, b, x, target = random.normal(size=(3, 3)), np.zeros(3), np.ones((4, 3)), np.zeros((4, 3))
 joint = ad.record(ad.value_and_grad(network, argnums=(0, 1)), w, b, x, target)
@@ -106,6 +112,11 @@ ENTRIES = (
     Entry("ShapeCostView",
           'aw.ShapeCostView(shape_claims.region((32, 64), (1 << 12, 1 << 14), estimates=True, loops="blocked"))',
           "What a wrong shape rule costs: where fusing by it is worth it, and where it is not."),
+    Entry("LiveView", "watched(block, 2.0, 0.5)",
+          "What code does with Tensors, drawn while it runs: each op call as it is made, each gradient as it arrives."),
+    Entry("Workbench", 'aw.Workbench("x * w + b", {"x": 2.0})',
+          "An editor beside two linked views: change the code, a value, the policy or a fault, and both follow. "
+          "The controls need a notebook; the views step here too."),
     Entry("Explanation", "aw.explain(block, 2.0, 0.5)",
           "All that one line, `loss.backward()`, sets off, from the graph to the timeline, in linked views."),
 )  # fmt: skip

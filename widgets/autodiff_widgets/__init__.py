@@ -19,12 +19,12 @@ from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
 from .training_view import TrainingView
 from .view import View
-from .watching import WatchView, watch
+from .watching import watch
 from .workbench import Workbench
 
 __all__ = [
     "DispatchView", "Explanation", "ForwardModeView", "FusionView", "GradientFlowView", "GraphView", "LiveView",
     "MemoryView", "OpCard", "OpView", "PlanView", "ReadyQueueView", "RegistrationView", "ShapeCostView",
-    "ShapeInferenceView", "TimelineView", "TopologicalOrderView", "TrainingView", "View", "WatchView", "Workbench",
-    "explain", "live", "watch",
+    "ShapeInferenceView", "TimelineView", "TopologicalOrderView", "TrainingView", "View", "Workbench", "explain", "live",
+    "watch",
 ]  # fmt: skip
