@@ -78,7 +78,19 @@ def obstacle(cores: int) -> str:
 
 
 def _used_by_others() -> float:
-    """CPU seconds of all processes but this one, since the machine started."""
-    every, own = import_module("psutil").cpu_times(), time.process_time()
-    busy: float = every.user + getattr(every, "nice", 0.0) + every.system - own  # Windows has no nice
+    """CPU seconds of all processes but this one and those that it started, since the machine started."""
+    every = import_module("psutil").cpu_times()
+    busy: float = every.user + getattr(every, "nice", 0.0) + every.system - _used_here()  # Windows has no nice
     return busy
+
+
+def _used_here() -> float:
+    """CPU seconds of this process and of those that it started, also of those that have ended."""
+    psutil = import_module("psutil")
+    used = 0.0
+    for process in (own := psutil.Process(), *own.children(recursive=True)):
+        try:
+            used += sum(process.cpu_times()[:4])  # user, system, and both of its children that have ended
+        except psutil.Error:  # it has ended just now; what it used counts for its parent
+            continue
+    return used
