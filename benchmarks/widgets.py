@@ -5,7 +5,8 @@ just before the browser styles and paints the change, the second one when that f
 clock, so even a page with one SVG rectangle that changes its class needs 17 to 33 ms. That page is measured in the same run,
 in turns with each view, and a step's target is what it may need more than that. Keys come at every phase of the screen's clock.
 
-Only batches during which other programs left the machine alone are counted; where there are too few, all are, and a line says so.
+Only batches during which other programs left the machine alone are counted; where these are too few, all are, and a line says
+so.
 """
 
 from __future__ import annotations

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate
+from operator import attrgetter
+from typing import NamedTuple
 
 FREE = 1e-4  # the pull of an item that gives way to the others: an input beside a chain of ops never bends the chain
 
-Group = list[int]
-Neighbours = list[list[tuple[int, float]]]  # for each item who pulls it, and by how much beside
+Near = list[tuple[int, float]]  # who pulls an item, and by how much beside
+Neighbours = list[Near]
 
 
 def arrange(
@@ -27,22 +29,72 @@ def arrange(
     rows against the arrows and then along them (the barycentre method: Sugiyama, Tagawa, Toda 1981).
     Time O(sweeps · (items + edges)), besides sorting.
 
-    >>> arrange([[[0], [1]], [[2]]], [40, 40, 40], [[], [], [0, 1]])  # two inputs above the op that uses them
-    [-32.0, 32.0, 0.0]
+    >>> centres = arrange([[[0], [1]], [[2]]], [40, 40, 40], [[], [], [0, 1]])  # two inputs above the op that uses them
+    >>> [round(centre) for centre in centres]
+    [-32, 32, 0]
     """
-    order: list[list[Group]] = [[list(group) for group in row] for row in rows]
+    order = [[_group(members, widths, gap) for members in row] for row in rows]
     above, below, light = _neighbours(rows, sources)
     pull = [FREE if item in light else 1.0 for item in range(len(widths))]
+    for row in order:
+        for group in row:
+            group.below, group.above = _pull(group, below, pull), _pull(group, above, pull)
     x = [0.0] * len(widths)
     for _ in range(sweeps):
         for row in reversed(order):
-            _place(row, below, pull, widths, gap, x)
+            _place(row, [group.below for group in row], gap, x)
         for row in order:
-            _place(row, above, pull, widths, gap, x)
-    follow = [below[item] if item in light else [(item, 0.0)] for item in range(len(widths))]
-    for row in reversed(order):  # what begins here moves to where it is used
-        _place(row, follow, pull, widths, gap, x, keeps_order=True)
+            _place(row, [group.above for group in row], gap, x)
+    for row in reversed(order):  # what begins here moves to where it is used, what does not stays
+        if not all(any(item not in light for item in group.members) for group in row):
+            home = {item: below[item] if item in light else [(item, 0.0)] for group in row for item in group.members}
+            _place(row, [_pull(group, home, pull) for group in row], gap, x, keeps_order=True)
     return x
+
+
+class _Pull(NamedTuple):
+    """Where a group would stand if it were alone in its row, and how strongly: ``at`` + Σ share · x[item]."""
+
+    weight: float
+    at: float
+    shares: list[tuple[float, int]]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Items that stand side by side: how far each is from the middle of all, how wide they are, and what pulls them."""
+
+    members: Sequence[int]
+    offsets: Sequence[float]
+    span: float
+    below: _Pull | None = None
+    above: _Pull | None = None
+
+
+def _group(members: Sequence[int], widths: Sequence[float], gap: float) -> _Group:
+    if len(members) == 1:
+        return _Group(members, (0.0,), widths[members[0]])
+    ends = list(accumulate(widths[item] + gap for item in members))
+    span = ends[-1] - gap
+    return _Group(members, [end - gap - (widths[i] + span) / 2 for end, i in zip(ends, members, strict=True)], span)
+
+
+def _pull(group: _Group, neighbours: Sequence[Near] | Mapping[int, Near], pull: Sequence[float]) -> _Pull | None:
+    """A group's heaviest members decide, and each wants the mean of its neighbours; None where it has none."""
+    pulled = [(item, at) for item, at in zip(group.members, group.offsets, strict=True) if neighbours[item]]
+    if not pulled:
+        return None
+    if len(pulled) > 1:
+        weight = max(pull[item] for item, _ in pulled)
+        pulled = [(item, offset) for item, offset in pulled if pull[item] == weight]
+    at, shares = 0.0, []
+    for item, offset in pulled:
+        share = 1 / (len(pulled) * len(neighbours[item]))
+        at -= offset / len(pulled)
+        for other, beside in neighbours[item]:
+            at += share * beside
+            shares.append((share, other))
+    return _Pull(pull[pulled[0][0]], at, shares)
 
 
 def _neighbours(
@@ -69,60 +121,56 @@ def _neighbours(
 
 
 def _place(
-    row: list[Group],
-    neighbours: Neighbours,
-    pull: Sequence[float],
-    widths: Sequence[float],
-    gap: float,
-    x: list[float],
-    keeps_order: bool = False,
+    row: list[_Group], pulls: Sequence[_Pull | None], gap: float, x: list[float], keeps_order: bool = False
 ) -> None:
     """Order a row's groups by where they would like to stand, and put them there as nearly as they fit."""
-    if len(row) == 1 and len(row[0]) == 1:
-        x[row[0][0]] = _mean(row[0][0], neighbours, x)
+    if len(row) == 1:
+        pull, now = pulls[0], x[row[0].members[0]] - row[0].offsets[0]
+        _stand(row[0], now if pull is None else _wished(pull, x), x)
         return
-    wished = [_wish(group, neighbours, pull, widths, gap, x) for group in row]
-    _keep_beside(wished)
+    wished = [_wish(group, pull, x) for group, pull in zip(row, pulls, strict=True)]
+    if None in pulls:
+        _keep_beside(wished)
     if not keeps_order:
-        wished.sort(key=lambda wish: wish.centre)
+        wished.sort(key=_centre)
         row[:] = [wish.group for wish in wished]
-    for wish, centre in zip(wished, _apart(wished, gap), strict=True):
-        left = centre - wish.span / 2
-        for item in wish.group:
-            x[item] = left + widths[item] / 2
-            left += widths[item] + gap
+    _place_apart(wished, gap, x)
+
+
+def _stand(group: _Group, centre: float, x: list[float]) -> None:
+    if len(group.members) == 1:
+        x[group.members[0]] = centre
+        return
+    for item, offset in zip(group.members, group.offsets, strict=True):
+        x[item] = centre + offset
+
+
+def _wished(pull: _Pull, x: Sequence[float]) -> float:
+    _, centre, shares = pull
+    for share, item in shares:
+        centre += share * x[item]
+    return centre
 
 
 @dataclass(slots=True)
 class _Wish:
-    """Where a group would stand if it were alone in its row, how strongly, how wide it is, and how far that is from now."""
+    """Where a group would stand if it were alone in its row, how strongly, and how far that is from now."""
 
     centre: float
     pull: float
-    span: float
-    group: Group
+    group: _Group
     shift: float | None = None
 
 
-def _mean(item: int, neighbours: Neighbours, x: Sequence[float]) -> float:
-    """The mean of an item's neighbours; where it stands if it has none."""
-    found = neighbours[item]
-    return sum(x[other] + offset for other, offset in found) / len(found) if found else x[item]
+_centre = attrgetter("centre")
 
 
-def _wish(
-    group: Group, neighbours: Neighbours, pull: Sequence[float], widths: Sequence[float], gap: float, x: Sequence[float]
-) -> _Wish:
-    """A group's wish: its heaviest members decide, and each wants the mean of its neighbours."""
-    span = sum(widths[item] for item in group) + gap * (len(group) - 1)
-    now = x[group[0]] - widths[group[0]] / 2 + span / 2
-    wishes = [(now + _mean(item, neighbours, x) - x[item], pull[item]) for item in group if neighbours[item]]
-    if not wishes:
-        return _Wish(now, FREE, span, group)
-    heaviest = max(weight for _, weight in wishes)
-    chosen = [wish for wish, weight in wishes if weight == heaviest]
-    centre = sum(chosen) / len(chosen)
-    return _Wish(centre, heaviest, span, group, centre - now)
+def _wish(group: _Group, pull: _Pull | None, x: Sequence[float]) -> _Wish:
+    now = x[group.members[0]] - group.offsets[0]
+    if pull is None:
+        return _Wish(now, FREE, group)
+    centre = _wished(pull, x)
+    return _Wish(centre, pull.weight, group, centre - now)
 
 
 def _keep_beside(wished: Sequence[_Wish]) -> None:
@@ -135,21 +183,24 @@ def _keep_beside(wished: Sequence[_Wish]) -> None:
             shift = wish.shift if wish.shift is not None else shift
 
 
-def _apart(wished: Sequence[_Wish], gap: float) -> list[float]:
-    """Centres in the given order, without overlap, as near to the wishes as possible (least squares).
+def _place_apart(wished: Sequence[_Wish], gap: float, x: list[float]) -> None:
+    """Put groups there in the given order, without overlap, as near to the wishes as possible (least squares).
 
     With the space that each group needs taken away this is isotonic regression, solved by pooling adjacent violators.
     """
-    needed = [0.0]
-    for left, right in pairwise(wished):
-        needed.append(needed[-1] + (left.span + right.span) / 2 + gap)
+    needed, edge = [], -wished[0].group.span / 2
     blocks: list[tuple[float, float, int]] = []  # mean wish, weight, how many groups
-    for wish, space in zip(wished, needed, strict=True):
-        mean, weight, count = wish.centre - space, wish.pull, 1
+    for wish in wished:
+        needed.append(edge + wish.group.span / 2)
+        edge += wish.group.span + gap
+        mean, weight, count = wish.centre - needed[-1], wish.pull, 1
         while blocks and blocks[-1][0] > mean:
             other, other_weight, other_count = blocks.pop()
             mean = (mean * weight + other * other_weight) / (weight + other_weight)
             weight, count = weight + other_weight, count + other_count
         blocks.append((mean, weight, count))
-    means = [mean for mean, _, count in blocks for _ in range(count)]
-    return [mean + space for mean, space in zip(means, needed, strict=True)]
+    place = 0
+    for mean, _, count in blocks:
+        for wish in wished[place : place + count]:
+            _stand(wish.group, mean + needed[place], x)
+            place += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
 from autodiff_lab.graph import Graph, Node
 
@@ -48,8 +50,7 @@ class Box:
         return self.y + self.height
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """An edge's way from a node to one argument of its consumer."""
 
     source: int
@@ -82,43 +83,40 @@ class Router:
     ) -> None:
         self.graph, self.boxes, self.rows, self.tops, self.x = graph, boxes, rows, tops, x
         self.row_gap, self.gutter = row_gap, gutter
+        self.forward = [node.phase == "forward" for node in graph]
         self.taken: dict[object, dict[int, int]] = {}  # row or "gutter" -> source -> track
-        self.spots: dict[tuple[int, bool], list[float]] = {}  # (row, is forward) -> centres of what stands there
-        for spot, centre in x.items():
-            node, row = (spot, rows[spot]) if isinstance(spot, int) else spot
-            self.spots.setdefault((row, self._forward(node)), []).append(centre)
+        self.spots: dict[int, list[float]] = {}  # row -> centres of what stands there, from left to right
+        for spot, centre in sorted(x.items(), key=itemgetter(1)):
+            self.spots.setdefault(rows[spot] if isinstance(spot, int) else spot[1], []).append(centre)
 
     def into(self, node: Node) -> Iterator[Line]:
-        """The lines of the node's arguments."""
-        arrivals = {place: self._arrival(source, node.id) for place, source in enumerate(node.inputs)}
-        for side in {side for side, _ in arrivals.values()}:
-            places = sorted((i for i in arrivals if arrivals[i][0] == side), key=lambda i: (arrivals[i][1], i))
-            for rank, place in enumerate(places):
-                source = node.inputs[place]
-                offset = self._offset(node.id, rank, len(places))
+        """The lines of the node's arguments: those that arrive at one side in the order in which they come there."""
+        arrivals = [(*self._arrival(source, node.id), place, source) for place, source in enumerate(node.inputs)]
+        arrivals.sort()
+        for rank, (side, _, place, source) in enumerate(arrivals):
+            offset = twin = 0.0
+            if len(arrivals) > 1:
+                sides = [arrival[0] for arrival in arrivals]
+                offset = self._offset(node.id, rank - sides.index(side), sides.count(side))
                 twin = offset if node.inputs.count(source) > 1 else 0.0
-                points = self._points(side, source, node.id, offset, twin)
-                yield Line(source, node.id, place, way_of(self.graph, source, node.id), tuple(points))
-
-    def _forward(self, node: int) -> bool:
-        return self.graph.nodes[node].phase == "forward"
+            points = self._points(side, source, node.id, offset, twin)
+            yield Line(source, node.id, place, way_of(self.graph, source, node.id), tuple(points))
 
     def _arrival(self, source: int, consumer: int) -> tuple[str, float]:
         """By which side of the consumer the edge arrives, and where it comes from."""
-        if self._forward(source) != self._forward(consumer):
+        here, there = self.rows[consumer], self.rows[source]
+        if here == there or self.forward[source] != self.forward[consumer]:
             return ("rung" if self._faces(source, consumer) else "track"), self.boxes[source].centre
-        if self.rows[source] == self.rows[consumer]:
-            return ("rung" if self._faces(source, consumer) else "track"), self.boxes[source].centre
-        step = 1 if self.rows[source] > self.rows[consumer] else -1
-        lane = (source, self.rows[consumer] + step)
-        return ("below" if step > 0 else "above"), self.x.get(lane, self.boxes[source].centre)
+        step = 1 if there > here else -1
+        x = self.x.get((source, here + step))
+        return ("below" if step > 0 else "above"), self.boxes[source].centre if x is None else x
 
     def _faces(self, source: int, consumer: int) -> bool:
         """Whether nothing of the row stands between the two, so that a straight line joins them."""
         row, start, end = self.rows[source], self.boxes[source].centre, self.boxes[consumer].centre
         if row != self.rows[consumer] or start > end:
             return False
-        return not any(start < x < end for side in (True, False) for x in self.spots.get((row, side), ()))
+        return bisect_right(self.spots[row], start) == bisect_left(self.spots[row], end)
 
     def _offset(self, consumer: int, rank: int, count: int) -> float:
         step = min(PORT, (self.boxes[consumer].width - 24) / max(count, 1))
@@ -130,11 +128,10 @@ class Router:
             return [(start.right, start.middle + twin / 2), (end.x, end.middle + twin / 2)]
         if side == "track":
             return self._along_tracks(start, end)
-        rows, down = range(self.rows[source], self.rows[consumer]), side == "above"
-        if not down:
-            rows = range(self.rows[source], self.rows[consumer], -1)
+        down = side == "above"
+        step = 1 if down else -1
         points = [(start.centre + twin, start.bottom if down else start.y)]
-        for row in rows[1:]:
+        for row in range(self.rows[source] + step, self.rows[consumer], step):
             if (source, row) in self.x:
                 top, bottom = self.tops[row], self.tops[row] + start.height
                 points += [(self.x[source, row], y) for y in ((top, bottom) if down else (bottom, top))]
