@@ -36,12 +36,17 @@ def scopes_of(graph: Graph) -> tuple[str, ...]:
     >>> scopes_of(ad.record(f, 1.0))
     ('layer1', 'layer1.norm')
     """
-    found: dict[str, None] = {}
-    for node in graph:
-        parts = node.scope.split(".") if node.scope else []
-        for count in range(len(parts)):
-            found[".".join(parts[: count + 1])] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(scope for node in graph for scope in outer_scopes(node.scope)))
+
+
+def outer_scopes(scope: str) -> list[str]:
+    """A scope with those around it, the outermost first; nothing for no scope.
+
+    >>> outer_scopes("layer1.norm")
+    ['layer1', 'layer1.norm']
+    """
+    parts = scope.split(".") if scope else []
+    return [".".join(parts[: count + 1]) for count in range(len(parts))]
 
 
 def collapsed(graph: Graph, scopes: Collection[str], repeats: Iterable[Repeat] = ()) -> tuple[Graph, Mapping[int, int]]:
@@ -52,6 +57,8 @@ def collapsed(graph: Graph, scopes: Collection[str], repeats: Iterable[Repeat] =
     that were recorded in a row gets a node; a repeat of which this is true is not collapsed.
     """
     owners: dict[int, Owner] = {node: repeat for repeat in repeats for node in repeat.nodes}
+    if not scopes and not owners:
+        return graph, {node.id: node.id for node in graph}
     parts = [_part(graph, node, owners.get(node.id) or _outermost(node.scope, scopes)) for node in graph]
     first: dict[Part, int] = {}
     whole = [first.setdefault(part, place) if part[0] else place for place, part in enumerate(parts)]

@@ -17,7 +17,7 @@ from .layout import Engine, Layout, place
 from .repeats import Repeat
 from .scene import Change, Pane, State
 from .shapes import Text
-from .values import bytes_text, numbers_of
+from .values import bytes_text, dtype_text, numbers_of
 
 LARGEST = 3000  # nodes drawn at most; the browser steps that many in 40 ms
 SHOWN = 200  # nodes of a larger graph that are drawn
@@ -69,7 +69,8 @@ def shape_text(node: Node) -> str:
         return repeat.ops_text(node.phase)
     if "collapsed" in node.attributes:
         return f"{counted(node.attributes['collapsed'], 'node')}, collapsed"
-    text = f"{node.dtype}" if node.shape == () else f"{node.shape} {node.dtype}"
+    dtype = dtype_text(node.dtype)
+    text = dtype if node.shape == () else f"{node.shape} {dtype}"
     return text if node.device == "cpu" else f"{text} · {node.device}"
 
 

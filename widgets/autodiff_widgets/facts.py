@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from autodiff_lab.graph import Graph, Node
 
 from .captions import few, listed
-from .collapsing import scopes_of
+from .collapsing import outer_scopes
 from .drawing import key_of, node_name
 from .repeats import Repeat, is_array
 from .shapes import scope_key
-from .values import bytes_text, value_text
+from .values import bytes_text, dtype_text, value_text
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -24,13 +25,13 @@ def graph_facts(graph: Graph) -> dict[str, Rows]:
 
 def scope_facts(graph: Graph, drawn: Collection[str]) -> dict[str, Rows]:
     """The facts of every scope whose band is drawn, by element."""
-    inside = {
-        scope: [n for n in graph if n.scope == scope or n.scope.startswith(scope + ".")]
-        for scope in scopes_of(graph)
+    inside = Counter(scope for node in graph for scope in outer_scopes(node.scope))
+    note = ("click", "draws it as one box, while the kernel runs")
+    return {
+        scope_key(scope): (("scope", scope), ("nodes", str(count)), note)
+        for scope, count in inside.items()
         if scope in drawn
     }
-    note = ("click", "draws it as one box, while the kernel runs")
-    return {scope_key(scope): (("scope", scope), ("nodes", str(len(nodes))), note) for scope, nodes in inside.items()}
 
 
 def box_facts(boxes: Mapping[str, Node]) -> dict[str, Rows]:
@@ -93,7 +94,7 @@ def _node_facts(node: Node, graph: Graph) -> Rows:
         ("definition", _definition(node)),
         ("phase", node.phase),
         ("shape", str(node.shape)),
-        ("dtype", str(node.dtype)),
+        ("dtype", dtype_text(node.dtype)),
         ("size", bytes_text(node.nbytes)),
         ("device", _device(node.device)),
         ("scope", node.scope),

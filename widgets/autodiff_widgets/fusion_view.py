@@ -19,6 +19,7 @@ from .fusion_gains import gains, moved
 from .insides import OpensOps, of_recorded
 from .layout import Layout
 from .regions import Region, region_css, region_key
+from .routes import Line
 from .scene import Change, Pane, Question, Scene, State
 from .shapes import Text
 from .steps import Steps
@@ -27,7 +28,7 @@ from .tables import Entry, table
 from .values import bytes_text
 
 if TYPE_CHECKING:
-    from autodiff_lab.fusion import Fusion, Group
+    from autodiff_lab.fusion import Fusion, Group, Neighbours
 
 MOST_PAIRS = 300  # neighbours that are compared one by one; of more only the groups are stepped through
 PAIRS = (("active", "may join"), ("used", "the op that reads it"), ("edge waiting", "a border"))
@@ -99,6 +100,13 @@ class _Forming:
             for place, (number, group) in enumerate(self.groups.items())
         }
         self.is_by_pairs = len(fusion.neighbours) <= MOST_PAIRS
+        self.near: dict[
+            int, list[Neighbours]
+        ] = {}  # the edges at each node that a group's step colours; other borders stay
+        for pair in fusion.neighbours:  # as they are: dots along thousands of px take the browser seconds to paint
+            if pair.reason in ("joined", "unknown shape"):
+                self.near.setdefault(pair.producer, []).append(pair)
+                self.near.setdefault(pair.consumer, []).append(pair)
         self.drawing = draw(self.graph, f"Graph {self.graph.name}", self._lines, behind=self._behind)
         self.name = Names(lambda node: f"`{node_label(self.graph.nodes[node])}`")
         how = passes.BY_PAIRS if self.is_by_pairs else passes.BY_GROUPS
@@ -173,12 +181,7 @@ class _Forming:
         group = self.groups[event.number]
         lasting = [*self._shown(group.nodes), *self._numbered(group)]
         if not self.is_by_pairs:
-            inside = set(group.nodes)
-            near = [  # other borders stay as they are: dots along thousands of px take the browser seconds to paint
-                pair
-                for pair in self.fusion.neighbours
-                if pair.reason in ("joined", "unknown shape") and inside & {pair.producer, pair.consumer}
-            ]
+            near = {pair: None for node in group.nodes for pair in self.near.get(node, ())}
             lasting += [c for p in near for c in self._edges((p.producer, p.consumer), _edge_state(p.reason))]
         lasting.append(Change(region_key(group.number), "done", {"number": str(group.number), "ops": group.name}))
         self.steps.add(caption(event, self.name), lasting, (), self.drawing.elements.get(group.nodes[0]))
@@ -198,8 +201,13 @@ class _Forming:
         return lines if group is None else (*lines, Text("", "detail", "kernel", _place(group, node.id)))
 
     def _behind(self, layout: Layout) -> Iterator[str]:
-        for region in self.regions.values():
-            yield from region.parts(layout)
+        inside: dict[int, list[Line]] = {number: [] for number in self.regions}
+        for line in layout.lines:
+            group = self.fusion.group_of(line.source)
+            if group is not None and group.number in inside and group is self.fusion.group_of(line.consumer):
+                inside[group.number].append(line)
+        for number, region in self.regions.items():
+            yield from region.parts(layout.boxes, inside[number])
 
     def _keys(self, group: Group) -> dict[int, str]:
         return {node: key_of(self.graph.nodes[node]) for node in group.nodes}

@@ -56,6 +56,10 @@ class GradientFrames:
         self._sweeps = _contributions_by_sweep(heard)
         self.name = Names(self._called, self._saved_called, self.expected)
         self.kept = {node.id: list(node.saved) for node in graph if node.saved}
+        self.keepers: dict[int | None, list[int]] = {}  # of each value
+        for node, saved in self.kept.items():
+            for value in saved:
+                self.keepers.setdefault(value, []).append(node)
         self.gradients: dict[int, str] = {}
         ran = {event.serial for event in heard if isinstance(event, events.OpCalled)}
         self.values = {node.id: _value_line(node, node.serial in ran) for node in graph}
@@ -233,7 +237,7 @@ class GradientFrames:
 
     def _release(self, value: int | None) -> tuple[Change, ...]:
         """The value is gone from every node that kept it."""
-        keepers = [node for node, kept in self.kept.items() if value in kept]
+        keepers = self.keepers.pop(value, [])
         for node in keepers:
             self.kept[node].remove(value)  # type: ignore[arg-type]
         return tuple(c for node in keepers for c in self.drawing.node(node, None, kept=self._kept(node)))

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from autodiff_lab.graph import Graph, Node
 
+from .collapsing import outer_scopes
 from .columns import arrange
 from .graphviz_layout import NoGraphvizError, graphviz_places
 from .routes import Box, Line, Router, Spot
@@ -102,7 +103,7 @@ def _ladder(graph: Graph, widths: Sequence[float], height: float) -> Layout:
     router = Router(graph, boxes, rows, tops, x, ROW_GAP, gutter)
     lines = tuple(line for node in graph for line in router.into(node))
     width = edge + inset
-    bottom = (tops[-1] + height if tops else MARGIN) + MARGIN + PAD * len(_prefixes(scopes[-1] if scopes else ""))
+    bottom = (tops[-1] + height if tops else MARGIN) + MARGIN + PAD * len(outer_scopes(scopes[-1] if scopes else ""))
     drawn = tuple(_band(band, scopes, tops, height, width) for band in bands)
     return Layout(boxes, lines, drawn, width, bottom)
 
@@ -162,19 +163,13 @@ def _row_beside(node: Node, graph: Graph, rows: Sequence[int]) -> int:
     return (max if node.phase == "update" else min)(gradients or reads, default=-1)
 
 
-def _prefixes(scope: str) -> list[str]:
-    """``a.b`` gives ``a`` and ``a.b``; no scope gives nothing."""
-    parts = scope.split(".") if scope else []
-    return [".".join(parts[: count + 1]) for count in range(len(parts))]
-
-
 def _heights(scopes: Sequence[str], height: float) -> tuple[list[float], list[tuple[str, int, int]]]:
     """The top of each row, and for each band (scope, first row, last row). A row's top depends on earlier rows only."""
     tops: list[float] = []
     bands: list[tuple[str, int, int]] = []
     opened: list[int] = []  # places in bands
     for row, scope in enumerate(scopes):
-        names = _prefixes(scope)
+        names = outer_scopes(scope)
         kept = sum(1 for place, name in zip(opened, names, strict=False) if bands[place][0] == name)
         y = tops[-1] + height + ROW_GAP if tops else MARGIN
         tops.append(y + (len(opened) - kept) * PAD + (len(names) - kept) * HEADER)
@@ -193,7 +188,7 @@ def _band(
     """The rectangle of a scope's rows; what is inside it closes before it does and opens after it."""
     name, first, last = band
     depth = name.count(".")
-    inside_first, inside_last = (len(_prefixes(scopes[row])) - depth - 1 for row in (first, last))
+    inside_first, inside_last = (len(outer_scopes(scopes[row])) - depth - 1 for row in (first, last))
     x = MARGIN + PAD * depth - PAD / 2
     top = tops[first] - HEADER * (inside_first + 1) - 4
     bottom = tops[last] + height + PAD * (inside_last + 1)

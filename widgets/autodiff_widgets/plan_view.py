@@ -82,6 +82,11 @@ class _Showing:
         self.original = with_writable_names(self.plan.original)
         self.name = Names(lambda node: f"`{node_label(self.graph.nodes[node])}`")
         self.bars = {bar.node: bar for bar in self.chart.bars if not bar.is_inside}
+        self.written: dict[int, list[Bar]] = {}  # by the step that writes them
+        self.ending: dict[int, list[Bar]] = {}  # by the last step that needs them
+        for bar in chart.bars:
+            self.written.setdefault(bar.first, []).append(bar)
+            self.ending.setdefault(bar.last, []).append(bar)
         self.told: dict[int, list[Event]] = {}
         for event in told:
             if isinstance(event, events.StepPlanned | events.BufferTaken | events.BufferReleased):
@@ -91,9 +96,8 @@ class _Showing:
 
     def show(self, step: Step) -> None:
         """Add the frame of a step."""
-        here = [bar for bar in self.chart.bars if bar.first <= step.number <= bar.last]
-        written = [bar for bar in here if bar.first == step.number]
-        ending = [bar for bar in here if bar.last == step.number and step.number + 1 < len(self.plan.steps)]
+        written = self.written.get(step.number, [])
+        ending = self.ending.get(step.number, []) if step.number + 1 < len(self.plan.steps) else []
         lasting = [Change(step_key(step.number), "done")]
         lasting += [Change(bar.key, "freed" if bar in ending else "done") for bar in (*written, *ending)]
         passing = [Change(step_key(step.number), "active"), Change(moment_key(step.number), "active")]

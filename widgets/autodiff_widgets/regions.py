@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import shapes
-from .layout import Layout
-from .routes import Box
+from .routes import Box, Line
 from .scene import Change
 
 MARGIN = 9.0  # px around a node; scene.css draws the outline outside of it
@@ -25,10 +24,12 @@ class Region:
     title: str
     members: Mapping[int, str]
 
-    def parts(self, layout: Layout) -> Iterator[str]:
-        """The shapes, of which none is seen before it is ``shown``: all outlines first, then what fills them."""
-        boxes = {key: layout.boxes[node] for node, key in self.members.items() if node < len(layout.boxes)}
-        lines = [line for line in layout.lines if line.source in self.members and line.consumer in self.members]
+    def parts(self, placed: Sequence[Box], lines: Iterable[Line]) -> Iterator[str]:
+        """The shapes, of which none is seen before it is ``shown``: all outlines first, then what fills them.
+
+        ``placed`` holds the boxes of the graph's nodes, ``lines`` are the edges between members.
+        """
+        boxes = {key: placed[node] for node, key in self.members.items() if node < len(placed)}
         tubes = {self._edge((line.source, line.consumer, line.argument)): line.points for line in lines}
         drawn = []
         for css in ("rim", "inside"):
