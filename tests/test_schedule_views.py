@@ -17,6 +17,7 @@ from autodiff_widgets.races import Race
 from autodiff_widgets.scene import Question
 from autodiff_widgets.tasks_shown import graph_of_tasks, task_keys
 from autodiff_widgets.timeline_chart import BINS, LANE, MOST_BARS
+from autodiff_widgets.timeline_view import MOST_STEPS
 from autodiff_widgets.values import bytes_text, time_text
 from autodiff_widgets.view import View
 
@@ -126,7 +127,7 @@ def test_two_timelines_share_an_axis_and_the_quicker_one_is_named() -> None:
 
 
 def test_a_timeline_of_very_many_tasks_is_binned_and_says_so() -> None:
-    tasks = schedule.training_step(30, micro_batches=20)
+    tasks = schedule.training_step(60, micro_batches=60)
     timeline = schedule.simulate(tasks, 2, "loop")
     assert len(timeline.order) > MOST_BARS
     view = aw.TimelineView(timeline)
@@ -138,6 +139,18 @@ def test_a_timeline_of_very_many_tasks_is_binned_and_says_so() -> None:
             area += float(rect.attrib["width"]) * float(rect.attrib["height"])
     left, right = axis_of(view)
     assert area == pytest.approx(timeline.utilisation * 2 * LANE * (right - left), rel=0.01)
+
+
+def test_in_a_long_timeline_several_moments_share_a_step_and_no_task_is_forgotten() -> None:
+    tasks = schedule.Tasks({f"t{i}": Task(cost=1.0 + i % 7 / 16) for i in range(3000)})
+    timeline = schedule.simulate(tasks, 3, "fifo")
+    moments = {*timeline.starts, *timeline.ends}
+    view = aw.TimelineView(timeline)
+    assert len(moments) > MOST_STEPS >= len(view.frames) - 1
+    assert view.frames[7].caption.startswith("From ")
+    ran = {change.element for frame in view.frames for change in frame.changes if change.state in ("active", "used")}
+    assert set(bars(view)) <= ran
+    assert {view.scene.states_at(len(view.frames) - 1)[key] for key in bars(view)} <= {"idle", "used"}
 
 
 def test_a_task_that_failed_is_called_so() -> None:

@@ -14,14 +14,15 @@ LETTER = 7.3  # px of a letter in a bar
 def phase_bar(key: str, box: Box, phase: Phase, title: str, name: str = "", is_critical: bool = False) -> str:
     """A bar in the colour and the shape of its phase, its name where there is room, a stroke above if it is critical."""
     outline = _outline(phase, box)
-    over = shapes.line([(box.x, box.y - 3), (box.x + box.width, box.y - 3)], "critical") if is_critical else ""
+    stroke = [(box.x, box.y - 3), (box.x + box.width, box.y - 3)]
+    over = f"<g>{shapes.line(stroke, 'critical')}</g>" if is_critical else ""
     room = int((box.width - 8) / LETTER)
     text = (
         shapes.heading(shapes.shortened(name, room), box.centre, box.middle + 5, "", "middle")
         if room >= min(len(name), 3)
         else ""
     )
-    return shapes.group(key, f"bar {phase_css(phase)}", title, f"{outline}<g>{over}</g>{text if name else ''}")
+    return shapes.group(key, f"bar {phase_css(phase)}", title, f"{outline}{over}{text if name else ''}")
 
 
 def phase_css(phase: Phase) -> str:

@@ -143,7 +143,9 @@ def group(key: str, css: str, title: str, drawn: str) -> str:
 
 def column(key: str, box: Box, title: str, drawn: str) -> str:
     """One step of a plot: what comes into sight there, on a column that can be selected."""
-    return group(key, "step", title, f"{_rect(box.x, box.y, box.width, box.height, 0)}<g>{drawn}</g>")
+    return group(
+        key, "step", title, _rect(box.x, box.y, box.width, box.height, 0) + (f"<g>{drawn}</g>" if drawn else "")
+    )
 
 
 def heading(text: str, x: float, y: float, css: str = "label", anchor: str = "start", slot: str | None = None) -> str:

@@ -23,10 +23,13 @@ from .tasks_shown import PHASES, task_keys
 from .values import time_text, time_unit
 
 WIDTH, WIDER, WIDEST = 720.0, 1200.0, 3000.0  # px of the time axis
-NARROW = 22.0  # px that a bar has on average, if its lane is full, on an axis of more than 1200 px
+NARROW, THINNEST = (
+    22.0,
+    4.0,
+)  # px that a bar has on average, if its lane is full: on an axis of over 1200, and over 3000 px
 LANE, GAP, HEAD, TOP, RIGHT = 34.0, 12.0, 56.0, 44.0, 26.0  # px
 DETAIL = shapes.DETAIL
-MOST_BARS = 1500  # tasks that are drawn one by one
+MOST_BARS = 10_000  # tasks that are drawn one by one: the browser steps through so many in 40 ms
 MOST_ARROWS = 2000
 BINS = 240  # columns of a timeline with more tasks
 
@@ -169,7 +172,7 @@ def time_axis(timelines: Sequence[Timeline]) -> Axis:
         (longest * _name_width(timeline) / (_middle_duration(timeline) or longest) for timeline in drawn), default=0.0
     )
     most = max((max(Counter(timeline.lanes).values()) for timeline in drawn), default=0)
-    return Axis(0.0, longest, min(max(WIDTH, min(names, WIDER), NARROW * most), WIDEST))
+    return Axis(0.0, longest, min(max(WIDTH, min(names, WIDER), NARROW * most), max(WIDEST, THINNEST * most)))
 
 
 def _name_width(timeline: Timeline) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import ceil
 from typing import Any, NamedTuple
 
 from autodiff_lab.schedule.idleness import Idle
@@ -23,6 +24,7 @@ from .timeline_chart import BINS, RIGHT, TOP, Chart, axis_parts, key_parts, lane
 from .values import time_text
 from .view import View
 
+MOST_STEPS = 2000
 LEGEND = (("active", "runs now"), ("used", "has just ended"))
 
 
@@ -103,44 +105,47 @@ class _Happening(NamedTuple):
 
 
 class _Film:
-    """The moments at which something ends or begins, one frame each."""
+    """The moments at which something ends or begins, one frame each; of very many, several in a row share a frame."""
 
     def __init__(self, charts: Sequence[Chart]) -> None:
         self.charts = charts
         self.names = timeline_names([chart.timeline for chart in charts])
         self.happenings = [_happenings(chart) for chart in charts]
-        self.moments = sorted({time for happening in self.happenings for time in happening})
+        times = sorted({time for happening in self.happenings for time in happening})
+        together = ceil(len(times) / MOST_STEPS)
+        self.moments = [times[place : place + together] for place in range(0, len(times), together or 1)]
 
     def columns(self) -> Iterator[str]:
         """From each moment to the next a column that shows where the film is."""
-        for place, (time, then) in enumerate(pairwise(self.moments)):
-            yield from (chart.column(f"moment.{place}", time, then) for chart in self.charts)
+        for place, (times, then) in enumerate(pairwise(self.moments)):
+            yield from (chart.column(f"moment.{place}", times[-1], then[-1]) for chart in self.charts)
 
     def steps(self) -> Steps:
         """The picture as a whole, then one frame for each moment."""
         first = [said.figures_caption(chart.timeline) for chart in self.charts]
         first += [said.binned_note(len(chart.timeline.order), BINS) for chart in self.charts if chart.is_binned]
         steps = Steps("\n".join([*first, *([said.STEP_THROUGH] if self.moments else [])]))
-        for place, time in enumerate(self.moments):
-            self._add(steps, place, time)
+        for place, times in enumerate(self.moments):
+            self._add(steps, place, times)
         if len(self.charts) == 2:
             steps.add(_comparison(zip(self.names, (chart.timeline for chart in self.charts), strict=True)))
         return steps
 
-    def _add(self, steps: Steps, place: int, time: float) -> None:
+    def _add(self, steps: Steps, place: int, times: Sequence[float]) -> None:
         lasting: list[Change] = []
         passing = [Change(f"moment.{place}", "active")] if place + 1 < len(self.moments) else []
         captions, focus = [], None
-        asks = self._question(self.charts[0], time)
+        asks = self._question(self.charts[0], times[0]) if len(times) == 1 else None
         for chart, called, happenings in zip(self.charts, self.names, self.happenings, strict=True):
-            now = happenings.get(time)
+            now = _joined([happenings[time] for time in times if time in happenings])
             if now is None:
                 continue
-            lasting += [Change(chart.keys[task], "active") for task in now.begun if task not in now.ended]
+            over = set(now.ended)
+            lasting += [Change(chart.keys[task], "active") for task in now.begun if task not in over]
             lasting += [Change(chart.keys[task], "idle") for task in now.ended]
             passing += [Change(chart.keys[task], "used") for task in now.ended]
             focus = next((chart.keys[task] for task in [*now.begun, *now.ended]), focus)
-            text = _caption(chart, time, now)
+            text = _caption(chart, times, now)
             captions.append(of_one(called, text) if len(self.charts) > 1 else text)
         steps.add("\n".join(captions), lasting, passing, focus, question=asks)
 
@@ -174,14 +179,23 @@ def _happenings(chart: Chart) -> dict[float, _Happening]:
     return found
 
 
-def _caption(chart: Chart, time: float, now: _Happening) -> str:
+def _joined(moments: Sequence[_Happening]) -> _Happening | None:
+    """What happens at all of these moments; None where nothing does."""
+    if len(moments) <= 1:
+        return moments[0] if moments else None
+    ended, begun, idle = (list(chain.from_iterable(parts)) for parts in zip(*moments, strict=True))
+    return _Happening(ended, begun, idle)
+
+
+def _caption(chart: Chart, times: Sequence[float], now: _Happening) -> str:
     t, name = chart.timeline, task_names(chart.timeline.tasks)
     ended, begun = (
         [(name(task), t.machine.lane_name(t.lanes[task])) for task in tasks] for tasks in (now.ended, now.begun)
     )
     idle = [(t.machine.lane_name(one.lane), cause_words(one.cause, t.simulated)[1], one.end) for one in now.idle]
     failed = [said.failed_caption(name(task)) for task in now.ended if t.statuses.get(task) == "failed"]
-    return " ".join([said.moment_caption(time, ended, begun, idle), *failed])
+    since = times[0] if len(times) > 1 else None
+    return " ".join([said.moment_caption(times[-1], ended, begun, idle, since), *failed])
 
 
 def _comparison(named: Iterable[tuple[str, Timeline]]) -> str:

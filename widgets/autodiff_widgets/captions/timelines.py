@@ -45,14 +45,18 @@ def moment_caption(
     ended: Iterable[tuple[str, str]],
     begun: Iterable[tuple[str, str]],
     idle: Iterable[tuple[str, str, float]],
+    since: float | None = None,
 ) -> str:
     """What happens in a timeline at a moment: (task, lane) that end and begin, (lane, why, until when) that begin to idle.
+
+    Of several moments in one step ``since`` is the first.
 
     >>> moment_caption(3.0, [("`a`", "core0")], [], [("core0", "nothing is ready", 5.0)])
     'At 3 s `a` ends on `core0`. `core0` idles until 5 s: nothing is ready.'
     >>> moment_caption(0.0, [], [], [("core0", "nothing is ready", 5.0), ("core1", "nothing is ready", 6.0)])
     'At 0 s `core0` idles until 5 s and `core1` until 6 s: nothing is ready.'
     """
+    when = f"At {time_text(time)}" if since is None else f"From {time_text(since)} to {time_text(time)}"
     ends, begins = (
         few(f"{task}{'' if place else f' {verb}'} on `{lane}`" for place, (task, lane) in enumerate(pairs))
         for verb, pairs in (("ends", ended), ("begins", begun))
@@ -63,7 +67,7 @@ def moment_caption(
         here.append(f"`{lane}`{'' if here else ' idles'} until {time_text(end)}")
     rests = [f"{few(lanes)}: {why}" for why, lanes in causes.items()]
     what = "; ".join(filter(None, [ends, begins])) or (rests.pop(0) if rests else "nothing ends or begins")
-    return " ".join([f"At {time_text(time)} {what}.", *(f"{rest}." for rest in rests)])
+    return " ".join([f"{when} {what}.", *(f"{rest}." for rest in rests)])
 
 
 def comparison_caption(winner: str, quick: Timeline, loser: str, slow: Timeline) -> str:
