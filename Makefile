@@ -1,4 +1,4 @@
-.PHONY: lab test check-fast wheels assignments mark gallery pictures
+.PHONY: lab test check-fast wheels assignments mark gallery pictures bench-report
 
 # The environment that `make lab` has made, else whatever Python is active.
 PYTHON = $(firstword $(wildcard .venv/bin/python .venv/Scripts/python.exe) python3)
@@ -29,3 +29,6 @@ gallery: ## one page with every view on real graphs, build/gallery/index.html
 
 pictures: ## the gallery, and from it the README's pictures; needs Chromium
 	$(PYTHON) widgets/gallery.py --pictures
+
+bench-report: ## how time and memory grow with size: benchmarks/results/growth.html
+	PYTHONPATH=.:widgets $(PYTHON) -m benchmarks.growth
