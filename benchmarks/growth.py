@@ -184,13 +184,15 @@ CURVES = [
     Curve("loss and gradients by batch", "rows", batch),
     Curve("simulate", "tasks", simulated, MILLION),
     Curve("layout of a graph", "nodes", of_graph(place)),
-    Curve("picture of a graph", "nodes", of_graph(GraphView), 3_000),
+    Curve("picture of a graph", "nodes", of_graph(lambda graph: GraphView(graph, collapse=())), 3_000),
     Curve("picture of a timeline", "tasks", bars, 10_000),
     Curve("memory: record op by op (Tensors)", "nodes", lambda n: (n, lambda: chain(n)), 30_000, memory=True),
     Curve("memory: joint graph", "nodes", recording, 10_000, memory=True),
     Curve("memory: plan", "nodes", of_graph(ad.plan), 10_000, memory=True),
     Curve("memory: timeline", "tasks", simulated, 100_000, memory=True),
-    Curve("memory: picture of a graph", "nodes", of_graph(GraphView), 3_000, memory=True),
+    Curve(
+        "memory: picture of a graph", "nodes", of_graph(lambda graph: GraphView(graph, collapse=())), 3_000, memory=True
+    ),
 ]
 
 

@@ -264,19 +264,21 @@ def in_browser(only: str) -> Iterator[Figure | str]:
     with reader() as one:
         for name, (nodes, until_painted, step) in graphs.items():
             if only in name:
-                yield from _of_view(one, name, f"aw.GraphView(drawn.joint_mlp({LAYERS[nodes]}))", until_painted, step)
+                yield from _of_view(
+                    one, name, f"aw.GraphView(drawn.joint_mlp({LAYERS[nodes]}), collapse=())", until_painted, step
+                )
         for name, (code, step) in VIEWS.items():
             if only in name:
                 yield from _of_view(one, name, code, None, step)
         if only in "live":
             for nodes in (47, 294):
-                one.show(f"aw.GraphView(drawn.joint_mlp({LAYERS[nodes]}))")
+                one.show(f"aw.GraphView(drawn.joint_mlp({LAYERS[nodes]}), collapse=())")
                 for what, statement in LIVE.items():
                     times = one.updates(statement)
                     yield Figure(f"live, {nodes} nodes: {what} → painted, p50", statistics.median(times), "ms")
                     yield Figure(f"live, {nodes} nodes: {what} → painted, p95", percentile(times, 0.95), "ms")
         if only in "saved":
-            cell = f"{IMPORTS}aw.GraphView(drawn.joint_mlp({LAYERS[47]}))"
+            cell = f"{IMPORTS}aw.GraphView(drawn.joint_mlp({LAYERS[47]}), collapse=())"
             yield Figure(f"saved notebook, {WIDGETS} widgets of 47 nodes", one.saved_size([cell] * WIDGETS), "MB", 2.0)
 
 
@@ -305,9 +307,11 @@ def in_python() -> Iterator[Figure]:
     yield Figure("player (ESM)", len(PLAYER_JS.encode()) / 1000, "KB", 40)
     graph = joint_mlp(LAYERS[2998])
     yield Figure("layout of 2,998 nodes, CPU time", cpu_ms(lambda: place(graph)), "ms", 50)
-    yield Figure("scene of GraphView, 2,998 nodes, CPU time", cpu_ms(lambda: GraphView(graph)), "ms", 1000)
+    yield Figure("scene of GraphView, 2,998 nodes, CPU time", cpu_ms(lambda: GraphView(graph, collapse=())), "ms", 1000)
     large = joint_mlp(7700)
-    yield Figure(f"GraphView of {len(large):,} nodes, cut, wall time", wall_ms(lambda: GraphView(large)), "ms", 5000)
+    yield Figure(
+        f"GraphView of {len(large):,} nodes, cut, wall time", wall_ms(lambda: GraphView(large, collapse=())), "ms", 5000
+    )
 
 
 def cpu_ms(act: Callable[[], Any], times: int = 5) -> float:

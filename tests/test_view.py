@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import autodiff_widgets as aw
 import pytest
 from autodiff_widgets.export import PICTURE_CSS
-from autodiff_widgets.scene import Change, Frame, Pane, Scene
+from autodiff_widgets.scene import MOST_PLAYED, Change, Frame, Pane, Scene
 from autodiff_widgets.view import View
 
 from tests.drawn_graphs import GRAPHS
@@ -138,3 +138,19 @@ def test_every_text_can_be_read_and_every_line_be_seen(mode: str) -> None:
     lines = [name for name in colours if name.endswith("-line")]
     for line in [*lines, "wire", "accent"]:
         assert contrast(colours[line], colours["paper"]) >= 3, line
+
+
+def test_of_very_many_frames_the_first_and_the_last_are_played_and_the_text_twin_has_all() -> None:
+    pane = Pane(PICTURE.format('<g data-op="a&gt;b"><text data-slot="count"/></g>'), "one")
+    frames = [
+        Frame(f"step {n}", (Change("a>b", "done" if n % 2 else "idle", {"count": str(n)}),)) for n in range(12_000)
+    ]
+    whole = Scene("long", (pane,), tuple(frames), {"a>b": (("op", "mul"),), "undrawn": (("op", "add"),)})
+    played = whole.played()
+    assert len(played.frames) == MOST_PLAYED < len(whole.frames)
+    for part in ("states_at", "texts_at"):
+        assert getattr(played, part)(MOST_PLAYED - 1) == getattr(whole, part)(len(frames) - 1)
+        assert getattr(played, part)(500) == getattr(whole, part)(500)
+    assert "Of 11999 steps the first 9998 are played" in played.frames[0].caption
+    assert list(played.facts) == ["a>b"] and len(json.loads(whole.as_text())["frames"]) == MOST_PLAYED
+    assert "step 11000" in whole.text() and "undrawn" in whole.text()

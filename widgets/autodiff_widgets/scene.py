@@ -15,11 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from html import unescape
 from typing import Any, Literal
 
 # What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
 State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed", "wrong"]
 
+
+MOST_PLAYED = 10_000  # frames: more of them are a text that nobody steps through
 
 _NO_TEXTS: Mapping[str, str] = {}  # one for all: a large scene has 100,000 changes without texts
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,6 +44,10 @@ class Change:
     element: str
     state: State | None = None
     texts: Mapping[str, str] = field(default_factory=lambda: _NO_TEXTS)  # slot -> text
+
+    def then(self, later: Change) -> Change:
+        """This change and a later one of the same element as one."""
+        return Change(self.element, later.state or self.state, {**self.texts, **later.texts})
 
     def as_json(self) -> list[Any]:
         """``[element, state, {slot: text}]``, without the texts where there are none."""
@@ -121,17 +128,43 @@ class Scene:
     opens: tuple[str, ...] = ()  # the elements that have an inside: see View.inside
 
     def as_json(self) -> dict[str, Any]:
-        """The scene for the player: plain lists, dicts, strings, numbers and None."""
+        """The scene for the player, as much of it as is played: plain lists, dicts, strings, numbers and None."""
+        it = self.played()
         return {
-            "title": self.title,
-            "panes": [pane.as_json() for pane in self.panes],
-            "frames": [frame.as_json() for frame in self.frames],
-            "facts": {key: [list(row) for row in rows] for key, rows in self.facts.items()},
-            "legend": [list(row) for row in self.legend],
-            **({"sources": {key: list(keys) for key, keys in self.sources.items()}} if self.sources else {}),
-            **({"notes": dict(self.notes)} if self.notes else {}),
-            **({"opens": list(self.opens)} if self.opens else {}),
+            "title": it.title,
+            "panes": [pane.as_json() for pane in it.panes],
+            "frames": [frame.as_json() for frame in it.frames],
+            "facts": {key: [list(row) for row in rows] for key, rows in it.facts.items()},
+            "legend": [list(row) for row in it.legend],
+            **({"sources": {key: list(keys) for key, keys in it.sources.items()}} if it.sources else {}),
+            **({"notes": dict(it.notes)} if it.notes else {}),
+            **({"opens": list(it.opens)} if it.opens else {}),
         }
+
+    def played(self) -> Scene:
+        """The scene itself; of over 10,000 frames the first and the last, with a note, and what is known of what is drawn."""
+        if len(self.frames) <= MOST_PLAYED:
+            return self
+        first, *rest = self.frames[: MOST_PLAYED - 1]
+        note = f"Of {len(self.frames) - 1} steps the first {len(rest)} are played, and the last. text() has all."
+        closing: dict[str, Change] = {}
+        for frame in self.frames[MOST_PLAYED - 1 :]:
+            for change in frame.changes:
+                before = closing.get(change.element)
+                closing[change.element] = change if before is None else before.then(change)
+        drawn = {unescape(key) for pane in self.panes for key in re.findall(r'data-op="([^"]*)"', pane.svg)}
+        return replace(
+            self,
+            frames=(
+                replace(first, caption=f"{first.caption} {note}"),
+                *rest,
+                replace(self.frames[-1], changes=tuple(closing.values())),
+            ),
+            facts={key: rows for key, rows in self.facts.items() if key in drawn},
+            sources={key: keys for key, keys in self.sources.items() if key in drawn},
+            notes={key: text for key, text in self.notes.items() if key in drawn},
+            opens=tuple(key for key in self.opens if key in drawn),
+        )
 
     def __post_init__(self) -> None:
         if not self.panes or not self.frames:

@@ -57,9 +57,7 @@ class Steps:
 
 
 def _merged(first: Change | None, second: Change) -> Change:
-    if first is None:
-        return second
-    return Change(second.element, second.state or first.state, {**first.texts, **second.texts})
+    return second if first is None else first.then(second)
 
 
 class Row(NamedTuple):
