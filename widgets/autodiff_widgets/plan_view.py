@@ -84,7 +84,9 @@ class _Showing:
         self.bars = {bar.node: bar for bar in self.chart.bars if not bar.is_inside}
         self.written: dict[int, list[Bar]] = {}  # by the step that writes them
         self.ending: dict[int, list[Bar]] = {}  # by the last step that needs them
+        self.rows: dict[int, list[Bar]] = {}
         for bar in chart.bars:
+            self.rows.setdefault(bar.row, []).append(bar)
             self.written.setdefault(bar.first, []).append(bar)
             self.ending.setdefault(bar.last, []).append(bar)
         self.told: dict[int, list[Event]] = {}
@@ -180,7 +182,7 @@ class _Showing:
         if not bars or bars[0].is_view or len(self.plan.buffers) < 2:
             return None
         right, buffers = bars[0].row, len(self.plan.buffers)
-        others = [number for number in range(buffers) if number != right][: CHOICES - 2]
+        others = [number for number in range(min(buffers, CHOICES)) if number != right][: CHOICES - 2]
         keys = {
             buffer_key(number): f"buffer {number}"
             for number in sorted([*others, *([right] if right < buffers else [])])
@@ -202,7 +204,7 @@ class _Showing:
         return tuple((label, value) for label, value in rows if value)
 
     def _buffer_facts(self, buffer: int) -> Rows:
-        held = [self.graph.nodes[bar.node] for bar in self.chart.bars if bar.row == buffer and not bar.is_view]
+        held = [self.graph.nodes[bar.node] for bar in self.rows.get(buffer, ()) if not bar.is_view]
         names = ", ".join(dict.fromkeys(map(node_name, held)))
         size = bytes_text(self.plan.buffers[buffer].nbytes)
         return (("buffer", str(buffer)), ("size", size), ("holds in turn", names))
