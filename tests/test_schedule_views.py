@@ -150,7 +150,8 @@ def test_in_a_long_timeline_several_moments_share_a_step_and_no_task_is_forgotte
     assert view.frames[7].caption.startswith("From ")
     ran = {change.element for frame in view.frames for change in frame.changes if change.state in ("active", "used")}
     assert set(bars(view)) <= ran
-    assert {view.scene.states_at(len(view.frames) - 1)[key] for key in bars(view)} <= {"idle", "used"}
+    last = view.scene.states_at(len(view.frames) - 1)
+    assert {last[key] for key in bars(view)} <= {"idle", "used"}
 
 
 def test_a_task_that_failed_is_called_so() -> None:
