@@ -5,7 +5,7 @@ slope over the upper half is fitted by least squares. n · log n has a slope of 
 what Python holds of the result (tracemalloc). What existed before is hidden from the garbage collector while an act is timed.
 Prints while it measures, and writes ``results/growth.txt`` and ``growth.html``.
 
-To record a graph of 10⁶ nodes takes half a minute, so what is done with graphs ends at 10⁵ unless ``--largest 1000000`` is given.
+To record a graph of 10⁶ nodes takes half a minute: what is done with graphs ends at 10⁵ unless ``--largest 1000000`` is given.
 """
 
 from __future__ import annotations

@@ -152,5 +152,5 @@ def test_of_very_many_frames_the_first_and_the_last_are_played_and_the_text_twin
         assert getattr(played, part)(MOST_PLAYED - 1) == getattr(whole, part)(len(frames) - 1)
         assert getattr(played, part)(500) == getattr(whole, part)(500)
     assert "Of 11999 steps the first 9998 are played" in played.frames[0].caption
-    assert list(played.facts) == ["a>b"] and len(json.loads(whole.as_text())["frames"]) == MOST_PLAYED
+    assert list(played.facts) == ["a>b"] and len(whole.as_json()["frames"]) == MOST_PLAYED
     assert "step 11000" in whole.text() and "undrawn" in whole.text()

@@ -16,10 +16,11 @@ from autodiff_lab.graph import Graph
 from .controls import Controls
 from .latest import Latest
 from .mirror_view import MirrorView
+from .pages import save_page
 from .programs import CodeError, Program, Stopped, explained, program_of
 from .runs import VIEWS, Run
 from .settings import SHOWN_FAULTS, Settings, places_of
-from .view import View, save_page
+from .view import View
 
 START = "Type code, or change a value: both views follow."
 
