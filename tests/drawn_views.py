@@ -1,0 +1,79 @@
+"""One view of every exported class on a real graph, as the code of a notebook's cell: a notebook and a page of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import autodiff_widgets as aw
+import nbformat
+from autodiff_widgets.view import View, save_page
+
+import autodiff_lab as ad
+
+IMPORTS = """import autodiff_lab as ad
+import autodiff_widgets as aw
+from autodiff_lab import shape_claims
+from autodiff_lab.events import StepTrained
+from tests.drawn_graphs import diamond, expression, mlp_arguments, mlp_loss
+from tests.drawn_ops import with_kernels
+from tests.drawn_schedules import GRAPH, TIMELINES
+from tests.hand_written import scene"""
+
+# By class; the first five show one graph, so that they select together.
+CODE = {
+    "GraphView": "aw.GraphView(GRAPH)",
+    "TopologicalOrderView": "aw.TopologicalOrderView(GRAPH, 'kahn')",
+    "ShapeInferenceView": "aw.ShapeInferenceView(GRAPH)",
+    "FusionView": "aw.FusionView(GRAPH)",
+    "PlanView": "aw.PlanView(ad.plan(GRAPH))",
+    "GradientFlowView": "aw.GradientFlowView(mlp_loss, *mlp_arguments())",
+    "ForwardModeView": "aw.ForwardModeView(expression, 0.5, 3.0, 1.0, seed='all')",
+    "ReadyQueueView": "aw.ReadyQueueView(GRAPH, 2, 'fifo')",
+    "TimelineView": "aw.TimelineView(TIMELINES['a pipeline']())",
+    "MemoryView": "aw.MemoryView(TIMELINES['micro-batches']())",
+    "TrainingView": "aw.TrainingView([StepTrained(run, i, 2 / i, 1.0) for run in ('good', 'bad') for i in (1, 2, 3)])",
+    "RegistrationView": "aw.RegistrationView('mul')",
+    "OpCard": "aw.OpCard('mul')",
+    "DispatchView": "aw.DispatchView(with_kernels(), dtypes='float32')",
+    "ShapeCostView": "aw.ShapeCostView(shape_claims.region((32,), (1 << 12,), estimates=True, loops='blocked'))",
+    "Explanation": "aw.explain(diamond, 0.3)",
+    "View": "aw.View(scene())",
+}
+
+
+def exported() -> set[str]:
+    """The names of the classes of views that there are."""
+    return {name for name in aw.__all__ if isinstance(getattr(aw, name), type)}
+
+
+def players(shown: Any) -> tuple[View, ...]:
+    """The views that one cell shows: an explanation has several."""
+    return shown.views if isinstance(shown, aw.Explanation) else (shown,)
+
+
+def every_view() -> Iterator[View]:
+    """All of them, in this order."""
+    names: dict[str, Any] = {}
+    exec(IMPORTS, names)
+    with ad.registry.restored():
+        for code in CODE.values():
+            yield from players(eval(code, names))
+
+
+def page_of_every_view(folder: Path) -> Path:
+    """A page that shows them all."""
+    return save_page(folder / "every_view.html", tuple(every_view()), "Every view.")
+
+
+def notebook_of_every_view(folder: Path) -> Path:
+    """A notebook with a cell for each; ``VIEWS`` are all, and ``SHOWN[name]`` are those of a class."""
+    show = [f"shown = {code}\nSHOWN[{name!r}] = players(shown)\nshown" for name, code in CODE.items()]
+    last = "VIEWS = [view for views in SHOWN.values() for view in views]"
+    sources = [f"{IMPORTS}\nfrom tests.drawn_views import players\nSHOWN = {{}}", *show, last]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = folder / "every_view.ipynb"
+    nbformat.write(book, path)
+    return path
