@@ -53,10 +53,16 @@ def players(shown: Any) -> tuple[View, ...]:
     return shown.views if isinstance(shown, aw.Explanation) else (shown,)
 
 
-def every_view() -> Iterator[View]:
-    """All of them, in this order."""
+def names_of_code() -> dict[str, Any]:
+    """The names that the code uses."""
     names: dict[str, Any] = {}
     exec(IMPORTS, names)
+    return names
+
+
+def every_view() -> Iterator[View]:
+    """All of them, in this order."""
+    names = names_of_code()
     with ad.registry.restored():
         for code in CODE.values():
             yield from players(eval(code, names))

@@ -57,8 +57,8 @@ TOO_FAINT = """(player) => {
         if (!ratios.has(pair)) ratios.set(pair, ratio(ink, behind));
         looked += 1;
         const element = one.text.closest("[data-op]");
-        if (ratios.get(pair) < 4.5) faint.add(`${one.text.className.baseVal} "${one.said}" of ` +
-          `${element?.className.baseVal} when ${element?.dataset.s}: ${pair}, ${ratios.get(pair).toFixed(1)} to 1, frame ${frame}`);
+        if (ratios.get(pair) < 4.5) faint.add(`${one.text.className.baseVal} "${one.said}" of ${element?.className.baseVal} ` +
+          `when ${element?.dataset.s}: ${pair}, ${ratios.get(pair).toFixed(1)} to 1, frame ${frame}`);
       }
     }
     forward.click();

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser.axe import findings
 from tests.browser.jupyter import KERNEL_READY, Record, wait
 from tests.browser.reader import Player, kernel_value
 from tests.drawn_views import CODE, exported, notebook_of_every_view
@@ -20,7 +19,8 @@ SAYS = """(root) => ({
 })"""
 # What the players must show, told by the kernel before anything happens to it: a list for each view, a triple for each step.
 TRUTH = """{name: [[[f"{i} / {len(view.frames) - 1}", view.frames[i].caption, view.scene.states_at(i)]
-    for i in range(len(view.frames)) if i < 4 or i > len(view.frames) - 4] for view in views] for name, views in SHOWN.items()}"""
+    for i in range(len(view.frames)) if i < 4 or i > len(view.frames) - 4] for view in views]
+    for name, views in SHOWN.items()}"""
 START = {
     "idle": "() => {}",
     "busy": """async () => {

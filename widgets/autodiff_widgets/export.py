@@ -52,7 +52,8 @@ def static_svg(scene: Scene, frame: int = -1) -> str:
         page.append(picture)
     caption = _element("text")
     caption.text = " ".join(scene.frames[index].caption.replace("`", "").split())
-    width, height = max(left, 7.5 * len(caption.text) + 2 * _GAP), _TITLE + height + 50
+    widths = (left, 7.5 * len(caption.text) + 2 * _GAP, 10 * len(scene.title) + 2 * _GAP)  # letters as wide as most are
+    width, height = max(widths), _TITLE + height + 50
     _place(caption, _GAP, height - _GAP)
     page.append(caption)
     for box in (page, paper):
@@ -60,6 +61,19 @@ def static_svg(scene: Scene, frame: int = -1) -> str:
         box.set("height", f"{height:g}")
     page.set("viewBox", f"0 0 {width:g} {height:g}")
     style.text = _plain_css(page)
+    return ElementTree.tostring(page, encoding="unicode")
+
+
+def stacked_svg(title: str, pictures: Sequence[str]) -> str:
+    """Static pictures below each other, as one SVG document."""
+    page, top, width = _element("svg", role="img", **{"aria-label": title}), 0.0, 0.0
+    for picture in map(ElementTree.fromstring, pictures):
+        wide, tall = _size(picture)
+        _place(picture, 0, top)
+        page.append(picture)
+        top, width = top + tall + _GAP, max(width, wide)
+    for name, value in {"width": f"{width:g}", "height": f"{top:g}", "viewBox": f"0 0 {width:g} {top:g}"}.items():
+        page.set(name, value)
     return ElementTree.tostring(page, encoding="unicode")
 
 
