@@ -15,6 +15,7 @@ import pytest
 from tests.browser import jupyter
 
 HERE = Path(__file__).parent
+pytest.register_assert_rewrite("tests.browser.walks")  # so that a failure says what was seen
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""JupyterLab and Chromium for tests: settings of their own, no network, nothing left running.
+"""JupyterLab, Notebook and Chromium for tests: settings of their own, no network, nothing left running.
 
 ``open_notebook`` of conftest.py is what a test uses; this file is how it is done.
 """
@@ -32,13 +32,12 @@ SERVER_OPTIONS = (
     "--ip=127.0.0.1",
     "--port-retries=0",
     "--allow-root",
-    "--LabApp.expose_app_in_browser=True",
     *SERVER_SETTINGS,
     "--AsyncIOLoopKernelRestarter.restart_limit=0",  # a kernel that dies stays dead, and is seen
 )
-# JupyterLab, and a thread that ends it when the tests are gone: a killed pytest cannot end its server.
+# A server, and a thread that ends it when the tests are gone: a killed pytest cannot end its server.
 START_SERVER = """
-import os, signal, sys, threading, time
+import os, runpy, signal, sys, threading, time
 
 def end_with(parent):
     while os.getppid() == parent:
@@ -48,8 +47,7 @@ def end_with(parent):
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=end_with, args=(int(sys.argv.pop(1)),), daemon=True).start()
-from jupyterlab.labapp import main
-main()
+runpy.run_module(sys.argv.pop(1), run_name="__main__")
 """
 BROWSER_OPTIONS = (
     "--no-sandbox",
@@ -67,16 +65,37 @@ NO_NETWORK = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1,localhost,[::
 
 
 @dataclass(frozen=True)
+class Application:
+    """What a server shows notebooks with: the module that starts it, where a notebook opens, and its own options."""
+
+    module: str
+    place: str
+    options: tuple[str, ...]
+
+
+JUPYTERLAB = Application("jupyterlab", "doc/tree", ("--LabApp.expose_app_in_browser=True",))
+NOTEBOOK = Application(
+    "notebook",
+    "notebooks",
+    (
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+        f"--JupyterNotebookApp.app_settings_dir={REPOSITORY / 'notebooks' / 'settings'}",  # pictures are saved, as in the lab
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Lab:
-    """A running JupyterLab: notebooks in ``root`` open under ``url``."""
+    """A running JupyterLab, or Notebook: notebooks in ``root`` open under ``url``."""
 
     url: str
     root: Path
     token: str
+    application: Application = JUPYTERLAB
 
     def address(self, name: str) -> str:
         """Where the notebook opens, alone in its window and with a fresh layout."""
-        return f"{self.url}/doc/tree/{quote(name)}?token={self.token}&reset"
+        return f"{self.url}/{self.application.place}/{quote(name)}?token={self.token}&reset"
 
     def ask(self, path: str, method: str = "GET") -> bytes:
         """What the server's own interface answers."""
@@ -105,16 +124,16 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def jupyter_lab(folder: Path, seconds: float = 60) -> Iterator[Lab]:
-    """Run JupyterLab on ``folder/notebooks`` for a ``with`` block; it is killed with its kernels, whatever happens."""
+def jupyter_lab(folder: Path, application: Application = JUPYTERLAB, seconds: float = 60) -> Iterator[Lab]:
+    """Run JupyterLab or Notebook on ``folder/notebooks`` for a ``with`` block; it is killed with its kernels in any case."""
     root = folder / "notebooks"
     root.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    lab = Lab(f"http://127.0.0.1:{port}", root, "t")
-    command = [sys.executable, "-c", START_SERVER, str(os.getpid()), *SERVER_OPTIONS]
-    command += [f"--port={port}", f"--ServerApp.root_dir={root}"]
+    lab = Lab(f"http://127.0.0.1:{port}", root, "t", application)
+    command = [sys.executable, "-c", START_SERVER, str(os.getpid()), application.module, *SERVER_OPTIONS]
+    command += [*application.options, f"--port={port}", f"--ServerApp.root_dir={root}"]
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
@@ -151,7 +170,9 @@ def wait_for_server(lab: Lab, server: subprocess.Popen[bytes], log: Path, second
             return
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab did not answer at {lab.url}; its log ends with:\n{log.read_text()[-3000:]}")
+    raise RuntimeError(
+        f"{lab.application.module} did not answer at {lab.url}; its log ends with:\n{log.read_text()[-3000:]}"
+    )
 
 
 def end(server: subprocess.Popen[bytes]) -> None:
