@@ -8,7 +8,7 @@ from typing import Any
 
 import autodiff_widgets as aw
 import nbformat
-from autodiff_widgets.view import View, save_page
+from autodiff_widgets.view import View
 
 import autodiff_lab as ad
 
@@ -70,7 +70,8 @@ def every_view() -> Iterator[View]:
 
 def page_of_every_view(folder: Path) -> Path:
     """A page that shows them all."""
-    return save_page(folder / "every_view.html", tuple(every_view()), "Every view.")
+    first, *others = every_view()
+    return first.save_html(folder / "every_view.html", *others)
 
 
 def notebook_of_every_view(folder: Path) -> Path:

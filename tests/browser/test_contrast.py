@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from autodiff_widgets.view import View, save_page
+from autodiff_widgets.view import View
 
 from tests.browser.conftest import blame, opened
 from tests.browser.jupyter import Record
@@ -78,7 +78,7 @@ def page(browser: Any, request: Any, views: list[View], tmp_path_factory: pytest
     record = Record()
     with opened(browser, record) as page:
         page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-        page.goto(save_page(tmp_path_factory.mktemp("contrast") / "views.html", views).as_uri())
+        page.goto(views[0].save_html(tmp_path_factory.mktemp("contrast") / "views.html", *views[1:]).as_uri())
         yield page
     blame(record)
 
