@@ -68,7 +68,10 @@ export function detailsPanel(open) {
       const inside = html("p", {}, "It has an inside. ", button);
       root.replaceChildren(...(rows.length || opens ? [table] : [html("p", {}, HINT)]), ...(opens ? [inside] : []));
       if (nearby) root.append(html("p", {}, nearby));
-      return Boolean(rows.length || opens);
+      const filled = Boolean(rows.length || opens);
+      if (filled) root.setAttribute("tabindex", "0"); // it is scrolled by keys
+      else root.removeAttribute("tabindex");
+      return filled;
     },
   };
 }

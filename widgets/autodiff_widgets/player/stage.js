@@ -100,5 +100,7 @@ function makeButtons(box, known, nameOf, facts) {
   }
   const all = buttons.flatMap(([, same]) => same);
   all[0]?.setAttribute("tabindex", "0");
+  if (all.length) box.removeAttribute("tabindex");
+  else box.setAttribute("tabindex", "0"); // it is scrolled by keys all the same
   return { all, at: 0 };
 }
