@@ -1,4 +1,4 @@
-"""Every text of every view can be read, in light and in dark, in every state: WCAG's contrast of 4.5 to 1."""
+"""Every text of every view can be read in every state, in every choice of colours: WCAG's contrast of 4.5 to 1."""
 
 from __future__ import annotations
 
@@ -32,9 +32,13 @@ TOO_FAINT = """(player) => {
   const opaque = (style) => Number(style.fillOpacity) > 0.5; // else the paper shows through
   const paper = getComputedStyle(player).backgroundColor;
   const panes = [...player.querySelectorAll(".pane")].map((pane) => [
-    [...pane.querySelectorAll("text")].map((text) => ({ text, style: getComputedStyle(text) })),
-    [...pane.querySelectorAll("rect, .bar > path")].map((shape) => ({ shape, style: getComputedStyle(shape) })),
+    [...pane.querySelectorAll("text:not(.tag *)")].map((text) => ({ text, style: getComputedStyle(text) })),
+    [...pane.querySelectorAll("rect:not(.tag *), .bar > path")].map((shape) => ({ shape, style: getComputedStyle(shape) })),
   ]);
+  const tags = () => [...player.querySelectorAll(".pane .tag > text")].map((text) => { // they move, each with its own box
+    const [style, behind] = [text, text.parentElement.querySelector("rect")].map((element) => getComputedStyle(element));
+    return { text, style, said: text.textContent, around: [{ style: behind }] };
+  });
   const place = (one, shapes) => {
     const at = one.text.getBoundingClientRect();
     const [x, y] = [(at.left + at.right) / 2, (at.top + at.bottom) / 2];
@@ -47,7 +51,7 @@ TOO_FAINT = """(player) => {
   const faint = new Set();
   let looked = 0;
   for (let frame = at; frame <= last; frame++) {
-    for (const [texts, shapes] of panes) {
+    for (const [texts, shapes] of [...panes, [tags(), []]]) {
       for (const one of texts) {
         if (!one.text.textContent.trim() || one.text.closest('[data-s="skipped"]')) continue;
         if (one.said !== one.text.textContent) place(one, shapes);
@@ -72,12 +76,20 @@ def views() -> list[View]:
     return [VIEWS[name]() for name in SHOWN]
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
+COLOURS: dict[str, dict[str, str]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "more contrast": {"color_scheme": "dark", "contrast": "more"},
+    "the system's colours": {"color_scheme": "dark", "forced_colors": "active"},
+}
+
+
+@pytest.fixture(scope="module", params=COLOURS)
 def page(browser: Any, request: Any, views: list[View], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One page with all of them: opening one for each took longer than looking."""
     record = Record()
     with opened(browser, record) as page:
-        page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+        page.emulate_media(reduced_motion="reduce", **COLOURS[request.param])
         page.goto(views[0].save_html(tmp_path_factory.mktemp("contrast") / "views.html", *views[1:]).as_uri())
         yield page
     blame(record)

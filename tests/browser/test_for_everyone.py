@@ -45,11 +45,7 @@ def page(shared_page: Any) -> Iterator[Any]:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ axe
-
-
-def test_axe_finds_nothing_wrong_with_the_page_as_it_opens(page: Any) -> None:
-    assert findings(page) == []
+# ----------------------------------------------------------- axe, which looks at JupyterLab in test_every_view_in_jupyterlab.py
 
 
 def test_axe_finds_nothing_wrong_when_all_is_shown_in_dark(page: Any) -> None:

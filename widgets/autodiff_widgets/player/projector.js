@@ -48,6 +48,6 @@ export function sizePictures(boxes, large) {
     const room = Math.min((box.clientWidth - 18) / width, (box.clientHeight - 18) / height);
     const scale = large && Number.isFinite(room) ? Math.max(SMALLEST, Math.min(LARGEST, room)) : 0;
     picture.style.width = scale ? `${width * scale}px` : "";
-    picture.style.height = scale ? `${height * scale}px` : "";
+    picture.style.height = scale ? "auto" : ""; // a list is as wide as its box at most, and keeps its shape
   }
 }
