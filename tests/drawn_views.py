@@ -36,6 +36,7 @@ CODE = {
     "TrainingView": "aw.TrainingView([StepTrained(run, i, 2 / i, 1.0) for run in ('good', 'bad') for i in (1, 2, 3)])",
     "RegistrationView": "aw.RegistrationView('mul')",
     "OpCard": "aw.OpCard('mul')",
+    "OpView": "aw.OpView('matmul', [[0.5, 1.0]], [[2.0], [0.25]])",
     "DispatchView": "aw.DispatchView(with_kernels(), dtypes='float32')",
     "ShapeCostView": "aw.ShapeCostView(shape_claims.region((32,), (1 << 12,), estimates=True, loops='blocked'))",
     "Explanation": "aw.explain(diamond, 0.3)",

@@ -98,6 +98,12 @@ function makeButtons(box, known, nameOf, facts) {
   for (const element of others.flatMap(([, same]) => same)) {
     for (const name of ["role", "aria-label", "aria-description", "tabindex"]) element.removeAttribute(name); // known to the scene before
   }
+  for (const [key, same] of buttons) {
+    // A screen reader does not look for buttons in a button. This one is selected as before.
+    for (const holder of same.filter((element) => element.querySelector("[role=button]"))) {
+      dress(holder, { role: "group", "aria-label": nameOf(key) });
+    }
+  }
   const all = buttons.flatMap(([, same]) => same);
   all[0]?.setAttribute("tabindex", "0");
   if (all.length) box.removeAttribute("tabindex");
