@@ -21,6 +21,10 @@ from tests.drawn_ops import with_kernels
 from tests.drawn_schedules import GRAPH, TIMELINES
 from tests.hand_written import scene"""
 
+ALL_SHOWN = (
+    "() => [...document.querySelectorAll('[data-scene]')].every((place) => place.querySelector('.counter')?.value)"
+)
+
 # By class; the first five show one graph, so that they select together.
 CODE = {
     "GraphView": "aw.GraphView(GRAPH)",

@@ -10,6 +10,7 @@ from autodiff_widgets.view import View
 
 from tests.browser.conftest import blame, opened
 from tests.browser.jupyter import Record
+from tests.drawn_views import ALL_SHOWN
 from tests.test_every_view import VIEWS
 
 SHOWN = [
@@ -91,6 +92,7 @@ def page(browser: Any, request: Any, views: list[View], tmp_path_factory: pytest
     with opened(browser, record) as page:
         page.emulate_media(reduced_motion="reduce", **COLOURS[request.param])
         page.goto(views[0].save_html(tmp_path_factory.mktemp("contrast") / "views.html", *views[1:]).as_uri())
+        page.wait_for_function(ALL_SHOWN)
         yield page
     blame(record)
 

@@ -12,7 +12,7 @@ from tests.browser.axe import findings
 from tests.browser.conftest import blame, opened
 from tests.browser.jupyter import Record
 from tests.browser.reader import Player
-from tests.drawn_views import page_of_every_view
+from tests.drawn_views import ALL_SHOWN, page_of_every_view
 
 WINDOW = {"width": 1400, "height": 1000}
 
@@ -23,6 +23,7 @@ def shared_page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Itera
     record = Record()
     with opened(browser, record) as page:
         page.goto(page_of_every_view(tmp_path_factory.mktemp("everyone")).as_uri())
+        page.wait_for_function(ALL_SHOWN)
         yield page
     blame(record)
 
