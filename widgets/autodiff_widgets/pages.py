@@ -54,7 +54,7 @@ def save_page(path: str | Path, views: Sequence[View], intro: str = "", insides:
     body = "".join(f"<p>{escape(line)}</p>\n" for line in intro.splitlines())
     body += "\n".join(map(place, range(len(players)), (view.text() for view in views)))
     title = views[0].scene.title if views else intro
-    return write(path, page(title, f'<body class="autodiff-page">\n{body}\n', players))
+    return write(path, page(title, f'<body class="autodiff-page">\n<main>\n{body}\n</main>\n', players))
 
 
 def embed(players: Sequence[Player], inside: Inside, budget: int) -> None:
