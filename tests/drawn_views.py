@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from autodiff_lab.events import StepTrained
 from tests.drawn_graphs import diamond, expression, mlp_arguments, mlp_loss
 from tests.drawn_ops import with_kernels
 from tests.drawn_schedules import GRAPH, TIMELINES
+from tests.drawn_views import watched
 from tests.hand_written import scene"""
 
 ALL_SHOWN = (
@@ -43,9 +44,20 @@ CODE = {
     "OpView": "aw.OpView('matmul', [[0.5, 1.0]], [[2.0], [0.25]])",
     "DispatchView": "aw.DispatchView(with_kernels(), dtypes='float32')",
     "ShapeCostView": "aw.ShapeCostView(shape_claims.region((32,), (1 << 12,), estimates=True, loops='blocked'))",
+    "LiveView": "watched(expression, 0.5, 3.0, 1.0)",
+    "Workbench": "aw.Workbench('x * w + b', {'x': 2.0})",
     "Explanation": "aw.explain(diamond, 0.3)",
     "View": "aw.View(scene())",
 }
+
+
+def watched(f: Callable[..., Any], *numbers: float) -> aw.LiveView:
+    """What a forward and a backward pass looked like."""
+    view = aw.LiveView()  # which a `with` block would show too
+    view.begin({})
+    f(*(ad.tensor(number, requires_grad=True) for number in numbers)).backward()
+    view.end()
+    return view
 
 
 def exported() -> set[str]:
@@ -54,8 +66,8 @@ def exported() -> set[str]:
 
 
 def players(shown: Any) -> tuple[View, ...]:
-    """The views that one cell shows: an explanation has several."""
-    return shown.views if isinstance(shown, aw.Explanation) else (shown,)
+    """The views that one cell shows: some have several."""
+    return (shown,) if isinstance(shown, View) else tuple(shown.views)
 
 
 def names_of_code() -> dict[str, Any]:

@@ -35,6 +35,8 @@ def kill_kernel(page: Any) -> None:
 
 def walk(player: Player, steps: list[Any]) -> None:
     """Step forwards and back by mouse and by keys, to the end and home again; each picture is the one that its step has."""
+    player.root.focus()
+    player.press("Home")  # a live view begins at its end
     _, _, first = steps[0]
     never_changed = {key: state for key, state in player.states().items() if key not in first}
 

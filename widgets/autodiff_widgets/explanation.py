@@ -17,7 +17,6 @@ from autodiff_lab.graph import Graph, Node
 from autodiff_lab.schedule.timeline import Timeline
 
 from .captions.timelines import summary
-from .export import stacked_svg
 from .gradient_flow_view import GradientFlowView
 from .graph_view import GraphView
 from .memory_view import MemoryView
@@ -27,12 +26,13 @@ from .subjects import described, floating_inputs, linked, name_of
 from .timeline_view import TimelineView
 from .topological_order_view import TopologicalOrderView
 from .view import View
+from .view_box import ViewBox
 
 MOST_TASKS = 500  # whose ready queue is shown event by event
 MOST_TIMES = 4  # as long may the real run be, to share an axis with the simulated one
 
 
-class Explanation(ipywidgets.VBox):  # type: ignore[misc]
+class Explanation(ViewBox):
     """What happens in ``loss.backward()``: views below each other, which select together; made by ``explain``.
 
     ``views`` are the parts, ``simulated`` and ``real`` the timelines of the tasks.
@@ -50,14 +50,6 @@ class Explanation(ipywidgets.VBox):  # type: ignore[misc]
     def save_html(self, path: str | Path) -> Path:
         """Write the page as one HTML file that steps and links offline; returns its path."""
         return save_page(path, self.views, self.summary)
-
-    def svg(self) -> str:
-        """The last picture of every view, below each other, as one SVG document without script."""
-        return stacked_svg(self.summary, [view.svg() for view in self.views])
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        widget = super()._repr_mimebundle_(**kwargs) or {}
-        return {**widget, "text/plain": repr(self), "image/svg+xml": self.svg()}
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *(f"  {view.scene.title}" for view in self.views)])

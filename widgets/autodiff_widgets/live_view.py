@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import traitlets
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from autodiff_lab import events
 from autodiff_lab.events import Event
@@ -65,11 +65,12 @@ class LiveView(View):
         self._before: events.Context | None = None
         self._over = Flag()
         self._thread: Thread | None = None
+        self._shown: DisplayHandle | None = None
         super().__init__(empty_scene(title, said.NOT_YET), **traits)
 
     def __enter__(self) -> Self:
         if InteractiveShell.initialized():
-            display(self)  # type: ignore[no-untyped-call]
+            self._shown = display(self, display_id=True)  # type: ignore[no-untyped-call]
         self.begin(callers_globals())
         return self
 
@@ -77,6 +78,9 @@ class LiveView(View):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end(error, callers_tensors())
+        if self._shown is not None:
+            # Where there are no widgets, the picture would else stay the one from before the run.
+            self._shown.update(self)  # type: ignore[no-untyped-call]
 
     def begin(self, namespace: dict[str, Any]) -> None:
         """Start to hear what this thread does, and to draw it; ``namespace`` names the Tensors."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
-import ipywidgets
 import numpy as np
 
 from autodiff_lab import schedule
@@ -21,11 +20,12 @@ from .programs import CodeError, Program, Stopped, explained, program_of
 from .runs import VIEWS, Run
 from .settings import SHOWN_FAULTS, Settings, places_of
 from .view import View
+from .view_box import ViewBox
 
 START = "Type code, or change a value: both views follow."
 
 
-class Workbench(ipywidgets.VBox):  # type: ignore[misc]
+class Workbench(ViewBox):
     """An editor beside two linked views of what the code does: change the code, a value, the policy, a fault, and all follow.
 
     A moment after the last key the code runs, on a thread of its own, and only its newest form. Code that cannot run leaves the
