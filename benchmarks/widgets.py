@@ -34,7 +34,7 @@ from tests.browser import jupyter
 from tests.browser.reader import kernel_value
 
 RESULTS = Path(__file__).parent / "results"
-STEPS, BATCHES, SECONDS = 20, 5, 25.0  # steps in a batch, quiet batches wanted, seconds at most for one view
+STEPS, BATCHES, SECONDS = 20, 5, 20.0  # steps in a batch, quiet batches wanted, seconds at most for one view
 WIDGETS = 20
 IMPORTS = "import autodiff_widgets as aw, autodiff_lab as ad\nfrom autodiff_lab import schedule\nfrom benchmarks import drawn\n"
 

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from autodiff_lab.graph import Graph, Node
 
-from .repeats import Repeat
+from .repeats import Repeat, outer_scopes
 
 Owner = str | Repeat  # what a node is joined by: a scope, a repeat, or nothing
 Part = tuple[Owner, str]  # with the phase
@@ -39,16 +39,6 @@ def scopes_of(graph: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(scope for node in graph for scope in outer_scopes(node.scope)))
 
 
-def outer_scopes(scope: str) -> list[str]:
-    """A scope with those around it, the outermost first; nothing for no scope.
-
-    >>> outer_scopes("layer1.norm")
-    ['layer1', 'layer1.norm']
-    """
-    parts = scope.split(".") if scope else []
-    return [".".join(parts[: count + 1]) for count in range(len(parts))]
-
-
 def collapsed(graph: Graph, scopes: Collection[str], repeats: Iterable[Repeat] = ()) -> tuple[Graph, Mapping[int, int]]:
     """The graph with one node for each scope or repeat and phase, and which new node stands for each old one.
 
@@ -56,6 +46,7 @@ def collapsed(graph: Graph, scopes: Collection[str], repeats: Iterable[Repeat] =
     ``attributes["repeat"]``. Where a scope is left and entered again, so that one node would wait for itself, each run of nodes
     that were recorded in a row gets a node; a repeat of which this is true is not collapsed.
     """
+    scopes = frozenset(scopes)
     owners: dict[int, Owner] = {node: repeat for repeat in repeats for node in repeat.nodes}
     if not scopes and not owners:
         return graph, {node.id: node.id for node in graph}
@@ -118,7 +109,7 @@ def _runs(parts: Sequence[Part]) -> list[int]:
 
 def _outermost(scope: str, scopes: Collection[str]) -> str:
     """The shortest of ``scopes`` that the scope lies in, or nothing."""
-    return min((s for s in scopes if scope == s or scope.startswith(s + ".")), key=len, default="")
+    return next((outer for outer in outer_scopes(scope) if outer in scopes), "")
 
 
 def _joined(number: int, owner: Owner, run: list[Node], stands_for: Mapping[int, int]) -> Node:

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from autodiff_lab.graph import Graph, Node
 
 from .captions import few, listed
-from .collapsing import outer_scopes
 from .drawing import key_of, node_name
-from .repeats import Repeat, is_array
+from .repeats import Repeat, is_array, outer_scopes
 from .shapes import scope_key
 from .values import bytes_text, dtype_text, value_text
 

@@ -14,7 +14,8 @@ from .scene import Question
 
 def reads_question(graph: Graph, node: Node, drawing: Drawing, name: Names) -> Question | None:
     """Before an op: what does it read? A reader may think of what that was computed from, or of what reads the op."""
-    if node.op is None or not node.inputs or drawing.elements.get(node.id) in drawing.boxes:
+    element = drawing.elements.get(node.id)
+    if node.op is None or not node.inputs or element is None or element in drawing.boxes:
         return None
     nodes = graph.nodes
     reused = [i for i in node.inputs if node.phase == "backward" and nodes[i].phase == "forward"]

@@ -18,7 +18,7 @@ from .facts import box_facts, graph_facts, scope_facts
 from .graph_questions import reads_question
 from .insides import OpensOps, of_recorded
 from .layout import Engine
-from .repeats import Repeat, block_graph, lies_in, repeats_of
+from .repeats import Repeat, block_graph, lies_in, outer_scopes, repeats_of
 from .scene import Change, Scene
 from .shapes import Text, box_key, scope_key
 from .steps import Steps
@@ -218,8 +218,9 @@ def _legend(graph: Graph) -> tuple[tuple[str, str], ...]:
 
 def _others(graph: Graph, repeats: Collection[Repeat]) -> list[str]:
     """The scopes beside repeated blocks: neither inside of any, nor around them."""
-    blocks = [scope for one in repeats for scope in one.scopes]
-    beside = (s for s in scopes_of(graph) if not any(lies_in(block, s) or lies_in(s, block) for block in blocks))
+    blocks = {scope for one in repeats for scope in one.scopes}
+    around = {scope for block in blocks for scope in outer_scopes(block)}
+    beside = (s for s in scopes_of(graph) if s not in around and not blocks.intersection(outer_scopes(s)))
     return list(beside) if blocks else []
 
 

@@ -13,9 +13,9 @@ from typing import Literal, get_args
 
 from autodiff_lab.graph import Graph, Node
 
-from .collapsing import outer_scopes
 from .columns import arrange
 from .graphviz_layout import NoGraphvizError, graphviz_places
+from .repeats import outer_scopes
 from .routes import Box, Line, Router, Spot
 
 ROW_GAP = 44.0  # between two rows; edges that run along the rows have their tracks here

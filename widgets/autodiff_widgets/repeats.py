@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -181,7 +181,8 @@ def _end_of_run(graph: Graph, units: Sequence[_Unit], start: int) -> int:
 def _repeat(graph: Graph, units: Sequence[_Unit], start: int, end: int) -> Repeat:
     run, count = units[start:end], len(units[start].tail)
     forward = [(*unit.ops, *unit.tail[:count]) for unit in run]
-    blocks = [[*ops, *_further(graph, ops, unit.scope)] for ops, unit in zip(forward, run, strict=True)]
+    further = _further(graph, forward, [unit.scope for unit in run])
+    blocks = [[*ops, *more] for ops, more in zip(forward, further, strict=True)]
     owner = {node: number for number, block in enumerate(blocks) for node in block}
     handed_on = _handed_on(graph, forward)
     shared: list[int] = []
@@ -211,14 +212,22 @@ def _handed_on(graph: Graph, blocks: Sequence[Sequence[int]]) -> set[int]:
     return {node for column in alike if any(graph.nodes[other].kind == "op" for other in column) for node in column}
 
 
-def _further(graph: Graph, forward: Collection[int], scope: str) -> Iterator[int]:
-    """What the other phases do for a block: what its ops' rules made, and updates in its scope."""
-    inside = set(forward)
+def _further(graph: Graph, forward: Sequence[Sequence[int]], scopes: Sequence[str]) -> list[list[int]]:
+    """What the other phases do for each block: what its ops' rules made, and updates in its scope."""
+    owner = {node: number for number, ops in enumerate(forward) for node in ops}
+    own = {scope: number for number, scope in enumerate(scopes)}
+    found: list[list[int]] = [[] for _ in forward]
     for node in graph:
         if node.kind == "op" and node.phase != "forward":
-            made = node.origin in inside if node.origin is not None else lies_in(node.scope, scope)
-            if made:
-                yield node.id
+            at = (
+                [own.get(scope) for scope in outer_scopes(node.scope)]
+                if node.origin is None
+                else [owner.get(node.origin)]
+            )
+            for number in at:
+                if number is not None:
+                    found[number].append(node.id)
+    return found
 
 
 def _alone(node: Node, number: int, order: dict[int, int], is_inside: bool) -> Node:
@@ -239,6 +248,16 @@ def _scope_at(node: Node, depth: int) -> str:
 
 def _is_op(node: Node, phase: str) -> bool:
     return node.kind == "op" and node.phase == phase
+
+
+def outer_scopes(scope: str) -> list[str]:
+    """A scope with those around it, the outermost first; nothing for no scope.
+
+    >>> outer_scopes("layer1.norm")
+    ['layer1', 'layer1.norm']
+    """
+    parts = scope.split(".") if scope else []
+    return [".".join(parts[: count + 1]) for count in range(len(parts))]
 
 
 def lies_in(scope: str, outer: str) -> bool:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import unescape
 from typing import Any, Literal
 
+from .captions.graphs import played_note
+
 # What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
 State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed", "wrong"]
 
@@ -146,7 +148,7 @@ class Scene:
         if len(self.frames) <= MOST_PLAYED:
             return self
         first, *rest = self.frames[: MOST_PLAYED - 1]
-        note = f"Of {len(self.frames) - 1} steps the first {len(rest)} are played, and the last. text() has all."
+        note = played_note(len(self.frames) - 1, len(rest))
         closing: dict[str, Change] = {}
         for frame in self.frames[MOST_PLAYED - 1 :]:
             for change in frame.changes:

@@ -71,6 +71,11 @@ def first_nodes_note(shown: int, count: int) -> str:
     return f"Showing the first {shown} of {count} nodes. The text twin, text(), has every node and every step."
 
 
+def played_note(steps: int, played: int) -> str:
+    """What a reader must know of a film that does not play every step."""
+    return f"Of {steps} steps the first {played} are played, and the last. The text twin, text(), has every step."
+
+
 def reads_question(node: str, is_reused: bool) -> str:
     """Before a node is computed: what does it read?"""
     if is_reused:
