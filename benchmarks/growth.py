@@ -162,6 +162,12 @@ def simulated(count: int) -> tuple[int, Act]:
     return count, lambda: schedule.simulate(tasks, devices, "critical_path")
 
 
+def crowded(count: int) -> tuple[int, Act]:
+    """A simulated schedule of tasks that are all ready at once."""
+    tasks = schedule.Tasks({f"t{number}": schedule.Task(cost=1 + number % 7 / 16) for number in range(count)})
+    return count, lambda: schedule.simulate(tasks, DEVICES, "fifo")
+
+
 def bars(count: int) -> tuple[int, Act]:
     """A picture of a timeline."""
     told = timeline(count)
@@ -183,6 +189,7 @@ CURVES = [
     Curve("loss and gradients by parameters", "parameters", parameters),
     Curve("loss and gradients by batch", "rows", batch),
     Curve("simulate", "tasks", simulated, MILLION),
+    Curve("simulate, all ready at once", "tasks", crowded),
     Curve("layout of a graph", "nodes", of_graph(place)),
     Curve("picture of a graph", "nodes", of_graph(lambda graph: GraphView(graph, collapse=())), 3_000),
     Curve("picture of a timeline", "tasks", bars, 10_000),

@@ -69,12 +69,16 @@ class _Simulation(Dispatch):
         tasks, successors, waiting = self.tasks, self.tasks.successors, self.waiting
         ready, running, free, is_plain, is_planned = self.ready, self.running, self.free, self.is_plain, self.is_planned
         costs: Any = self._costs() if is_plain else ()
+        free_lanes, listens = (
+            self.state.free_lanes,
+            self.tell is not None,
+        )  # who listens is told what every ready task waits for
         by_priority, position = self.by_priority, self.position
         starts, ends, lane_of = [math.nan] * len(tasks), self.state.ends, self.state.lane_of
         self.collect()
         now, aside = 0.0, []
         while True:
-            while ready and (free or not is_plain):  # step 4
+            while ready and (free if is_plain else listens or any(free_lanes)):  # step 4
                 entry = heappop(ready)
                 task = by_priority[entry] if is_planned else entry[1]
                 lane = heappop(free) if is_plain else self._acquire(task)
