@@ -10,7 +10,7 @@ tensor([2., 4.])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import events, ops
+from . import events, heap, ops
 from .backend import accelerator, devices, library_of
 from .bindings import OpError
 from .cuda_kernels import cuda_expression, cuda_source
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from .shapes import Inference, infer_shapes
 
 __version__ = "0.1.0"
+
+heap.keep_freed_memory()
 
 __all__ = [
     "AnomalyError", "Cell", "CellTrace", "Cells", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding",
