@@ -1,24 +1,26 @@
 """Speed, eager and compiled, beside hand-written NumPy and every peer that is installed: ``python -m benchmarks.engine``.
 
-Each workload's results are compared before anything is timed. Rounds are interleaved, every figure is thread CPU time, except
-those of two workers, which are wall time, and only the ratios mean anything on another machine. ``--deep`` runs instead the
-chain of 1,000,000 nodes, with its memory a node.
+Each workload's results are compared before anything is timed. Each peer has a process of its own, and their rounds are
+interleaved. Every figure is thread CPU time, except those of two workers, which are wall time, and only the ratios mean
+anything on another machine. ``--deep`` runs instead the chain of 1,000,000 nodes, with its memory a node.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import multiprocessing
 import os
 import platform
 import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -29,7 +31,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent / "peers"))  # the peers import each other by bare name
 from workloads import WORKLOADS
 
-import autodiff_lab as ad
+SPAWN = multiprocessing.get_context("spawn")
 
 OURS, PLAN, HAND, TORCH = "autodiff_lab", "autodiff_lab plan", "hand NumPy", "torch eager"
 PEERS = {
@@ -65,17 +67,69 @@ PLAN_TARGETS = {
 ON_TWO = {"w4": 1.05, "w5": 0.24}  # two workers beside torch on two threads, in wall time
 
 
-def peers_of(name: str) -> dict[str, Callable[[SimpleNamespace], Any]]:
-    """Whom a workload is compared with: every peer that is installed and has the workload."""
-    found = {}
-    for peer, module in PEERS.items():
-        try:
-            loaded = importlib.import_module(module)
-        except ImportError:
-            continue
-        if hasattr(loaded, name):
-            found[peer] = getattr(loaded, name)
-    return found
+def serve(connection: Connection, module: str, function: str, workload: str, threads: int) -> None:
+    """In a peer's process: send the result, None where it is not installed or lacks the workload; then time what is asked."""
+    try:
+        build = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError):
+        return connection.send(None)
+    if module == PEERS[TORCH]:
+        importlib.import_module("torch").set_num_threads(threads)
+    make = WORKLOADS[workload].make
+    connection.send(build(make()).result())
+    step = build(make()).step
+    while (asked := connection.recv()) is not None:
+        connection.send(seconds_of(step, *asked))
+
+
+def seconds_of(step: Callable[[], Any], clock: str, repeats: int) -> float:
+    """Median time of one step, by one of the clocks of ``time``."""
+    read, samples = getattr(time, clock), []
+    for _ in range(repeats):
+        start = read()
+        step()
+        samples.append(read() - start)
+    return statistics.median(samples)
+
+
+@contextmanager
+def cases(functions: Mapping[str, str], workload: str, threads: int = 1) -> Iterator[dict[str, Connection]]:
+    """For each peer that there is, the connection to its process, which has built the workload and whose results agree.
+
+    Each has a process of its own, as where it is used alone: autodiff_lab asks the C library to keep freed memory, which would
+    spare the others their page faults too.
+    """
+    found, results, processes = {}, {}, []
+    for peer, function in functions.items():
+        ours, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=serve, args=(theirs, PEERS[peer], function, workload, threads))
+        process.start()
+        theirs.close()  # so that reading ends if the process does
+        processes.append(process)
+        if (result := ours.recv()) is not None:
+            found[peer], results[peer] = ours, result
+    agree(workload, results)
+    yield found
+    for connection in found.values():
+        connection.send(None)
+    for process in processes:
+        process.join()
+
+
+def ask(case: Connection, clock: str, repeats: int) -> float:
+    """The median time of one step in a peer's process."""
+    case.send((clock, repeats))
+    return float(case.recv())
+
+
+def interleaved(found: Mapping[str, Connection], clock: str, rounds: int, seconds: float) -> dict[str, list[float]]:
+    """For each peer the time of a step in every round; in a round each has a turn of so many seconds."""
+    repeats = {peer: max(3, int(seconds / max(ask(case, clock, 3), 1e-6))) for peer, case in found.items()}
+    times: dict[str, list[float]] = {peer: [] for peer in found}
+    for _ in range(rounds):
+        for peer, case in found.items():
+            times[peer].append(ask(case, clock, repeats[peer]))
+    return times
 
 
 def agree(name: str, results: dict[str, dict[str, Any]]) -> None:
@@ -88,37 +142,21 @@ def agree(name: str, results: dict[str, dict[str, Any]]) -> None:
                 raise SystemExit(f"{name}: {peer} disagrees on {key} by {worst:.1e} (allowed {tolerance:.0e})")
 
 
-def cpu_seconds(step: Callable[[], Any], repeats: int) -> float:
-    """Median CPU time of one step on this thread."""
-    samples = []
-    for _ in range(repeats):
-        start = time.thread_time()
-        step()
-        samples.append(time.thread_time() - start)
-    return statistics.median(samples)
-
-
 def compare(name: str, rounds: int, seconds: float) -> None:
     """Check, time in interleaved rounds, and print one line a peer."""
-    make = WORKLOADS[name].make
-    agree(name, {peer: build(make()).result() for peer, build in peers_of(name).items()})
-    cases = {peer: build(make()) for peer, build in peers_of(name).items()}
-    repeats = {peer: max(3, int(seconds / max(cpu_seconds(case.step, 3), 1e-6))) for peer, case in cases.items()}
-    times: dict[str, list[float]] = {peer: [] for peer in cases}
-    for _ in range(rounds):
-        for peer, case in cases.items():
-            times[peer].append(cpu_seconds(case.step, repeats[peer]))
+    with cases(dict.fromkeys(PEERS, name), name) as found:
+        times = interleaved(found, "thread_time", rounds, seconds)
     print(f"{name}: {WORKLOADS[name].title}")
-    medians = {peer: statistics.median(found) for peer, found in times.items()}
+    medians = {peer: statistics.median(samples) for peer, samples in times.items()}
     frameworks = [peer for peer in FRAMEWORKS_ON_NUMPY if peer in medians]
     best = min(frameworks, key=medians.__getitem__, default=None)
-    for peer, found in times.items():
+    for peer, samples in times.items():
         line = f"  {peer:17} {medians[peer] * 1e6:10.0f} µs a step"
         for ours, targets in ((OURS, TARGETS), (PLAN, PLAN_TARGETS)):
             if ours in times and peer not in (OURS, PLAN) and name in targets:
                 target = targets[name]
                 wanted = {HAND: target.hand, TORCH: target.torch, best: target.framework}
-                line += f"   {ours} is {judged(times[ours], found, wanted.get(peer))}"
+                line += f"   {ours} is {judged(times[ours], samples, wanted.get(peer))}"
         print(line, flush=True)
 
 
@@ -131,40 +169,20 @@ def judged(ours: list[float], other: list[float], target: float | None) -> str:
 
 def compare_two_workers(name: str, rounds: int, seconds: float) -> None:
     """Plans on two workers beside torch on two threads: wall time, in interleaved rounds."""
-    make, peers = WORKLOADS[name].make, peers_of(name)
-    plans = importlib.import_module(PEERS[PLAN])
-    cases = {PLAN: getattr(plans, f"{name}_two_workers")(make()), HAND: peers[HAND](make())}
-    if TORCH in peers:
-        importlib.import_module("torch").set_num_threads(2)
-        cases[TORCH] = peers[TORCH](make())
-    agree(name, {peer: case.result() for peer, case in cases.items()})
-    times: dict[str, list[float]] = {peer: [] for peer in cases}
-    for _ in range(rounds):
-        for peer, case in cases.items():
-            repeats = max(3, int(seconds / max(wall_seconds(case.step, 1), 1e-6)))
-            times[peer].append(wall_seconds(case.step, repeats))
+    with cases({PLAN: f"{name}_two_workers", HAND: name, TORCH: name}, name, threads=2) as found:
+        times = interleaved(found, "perf_counter", rounds, seconds)
     print(f"{name} on two workers, wall time: {WORKLOADS[name].title}")
-    for peer, found in times.items():
-        line = f"  {peer:17} {statistics.median(found) * 1e6:10.0f} µs a step"
+    for peer, samples in times.items():
+        line = f"  {peer:17} {statistics.median(samples) * 1e6:10.0f} µs a step"
         if peer != PLAN:
-            line += f"   {PLAN} is {judged(times[PLAN], found, ON_TWO[name] if peer == TORCH else None)}"
+            line += f"   {PLAN} is {judged(times[PLAN], samples, ON_TWO[name] if peer == TORCH else None)}"
         print(line, flush=True)
-    if TORCH in peers:
-        importlib.import_module("torch").set_num_threads(1)
-
-
-def wall_seconds(step: Callable[[], Any], repeats: int) -> float:
-    """Median wall time of one step."""
-    samples = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        step()
-        samples.append(time.perf_counter() - start)
-    return statistics.median(samples)
 
 
 def deep(nodes: int) -> None:
     """A chain of ``nodes`` mul and add: time, and bytes per node while the whole tape is alive."""
+    import autodiff_lab as ad  # here, because the processes of peers are to be without it
+
     x, w, b = (ad.tensor(value, requires_grad=True) for value in ([0.5], [0.9999], [1e-4]))
     h = x * w  # the bindings' code is generated at the first call
     (h + b).backward()
