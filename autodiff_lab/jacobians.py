@@ -193,9 +193,11 @@ def _side_by_side(total: int) -> bool:
 def _bases(leaves: Sequence[Any]) -> list[Any]:
     """For each leaf a stack of one array per number of all leaves: 1 at that number, 0 elsewhere."""
     total = sum(map(_size, leaves))
-    every = np.eye(total)
     return [
-        backend.asarray(every[:, part].reshape(total, *shape_of(leaf)), dtype_of(leaf), device_of(leaf), copy=True)
+        backend.asarray(
+            np.eye(total, _size(leaf), -part.start, dtype_of(leaf)).reshape(total, *shape_of(leaf)),
+            device=device_of(leaf),
+        )
         for leaf, part in zip(leaves, _parts(leaves), strict=True)
     ]
 
