@@ -241,6 +241,23 @@ def test_conv2d_is_the_sum_over_each_window(stride: Any, padding: Any, kernel: A
     np.testing.assert_allclose(result, conv2d_by_loops(x, w, b, stride, padding), rtol=1e-12, atol=1e-13, strict=True)
 
 
+@pytest.mark.parametrize("images_at_a_time", [1, 2, 4])
+def test_convolutions_do_not_depend_on_how_many_images_fit_into_the_cache(
+    images_at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((5, 3, 6, 7)), rng.standard_normal((4, 3, 3, 2))
+
+    def derivatives() -> Any:
+        value, pull = ad.vjp(lambda x, w: ops.conv2d(x, w, stride=(1, 2), padding=1), x, w)
+        return value, *pull(np.cos(np.arange(value.size)).reshape(value.shape))
+
+    whole = derivatives()
+    monkeypatch.setattr(ops.convolution, "_IN_CACHE", images_at_a_time * x[0].size * 3 * 2 * 8)
+    for part, expected in zip(derivatives(), whole, strict=True):
+        np.testing.assert_allclose(part, expected, rtol=1e-13, atol=1e-13, strict=True)
+
+
 def test_windows_that_do_not_reach_the_edge_give_it_no_gradient() -> None:
     x, w = (
         ad.tensor(np.arange(36.0).reshape(1, 1, 6, 6), requires_grad=True),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -40,16 +42,19 @@ def conv2d_samples() -> list[Call]:
 
 
 # The product of images x, kernels w and cotangents g is linear in each, so each of the three ops below is the derivative of the
-# others. All work with channels last: one matrix product of all windows, laid out as rows, with all kernels. On two cores that
+# others. All work with channels last: a matrix product of the windows, laid out as rows, with all kernels. On two cores that
 # runs at 93 GFLOP/s, against 52 to 65 with the channels first. Times here are for 16 images of 32 × 32, 3 × 3 kernels, 32 → 32.
+
+_IN_CACHE = 1 << 20  # bytes of windows that are multiplied at a time: 6 ms for all, where 19 MB in one product take 9
 
 
 @op
 def correlate2d(xp: Any, x: Any, w: Any, *, stride: Pair = 1, padding: Pair = 0) -> Any:
     """Each window of the images x times each kernel in w, summed: conv2d without a bias."""
-    rows = _window_rows(xp, x, w.shape[2:], stride, padding)
-    product = xp.matmul(_as_rows(rows), _kernel_columns(w))
-    return product.reshape(*rows.shape[:3], w.shape[0]).transpose(0, 3, 1, 2)
+    columns = _kernel_columns(w)
+    products = [xp.matmul(rows, columns) for rows in _window_rows(xp, x, w.shape[2:], stride, padding)]
+    counts = window_counts(x.shape[2:], w.shape[2:], stride, padding)
+    return xp.concatenate(products).reshape(x.shape[0], *counts, w.shape[0]).transpose(0, 3, 1, 2)
 
 
 @op
@@ -72,9 +77,11 @@ def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1
 @op
 def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
     """The sum of all windows of x, each times its number in y: kernels of size ``kernel``, the adjoint of correlate2d in w."""
-    rows = _window_rows(xp, x, tuple(kernel), stride, padding)
-    product = xp.matmul(_as_rows(rows).T, _as_rows(_channels_last(y)))
-    return product.reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)
+    numbers, start, products = _as_rows(_channels_last(y)), 0, []
+    for rows in _window_rows(xp, x, tuple(kernel), stride, padding):
+        products.append(xp.matmul(rows.T, numbers[start : start + len(rows)]))
+        start += len(rows)
+    return reduce(xp.add, products).reshape(*kernel, x.shape[1], y.shape[1]).transpose(3, 2, 0, 1)
 
 
 def _channels_last(x: Any) -> Any:
@@ -91,8 +98,8 @@ def _kernel_columns(w: Any) -> Any:
     return _as_rows(w.transpose(2, 3, 1, 0))
 
 
-def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> Any:
-    """Every window as a row: (images, rows, columns, kh · kw · channels)."""
+def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> Iterator[Any]:
+    """Every window as a row, (windows, kh · kw · channels), for as many images at a time as fit into the cache."""
     top, left = pair(padding, "padding")
     last = _channels_last(x)
     if top or left:
@@ -101,7 +108,10 @@ def _window_rows(xp: Any, x: Any, kernel: Any, stride: Pair, padding: Pair) -> A
     else:
         padded = xp.ascontiguousarray(last)
     found = strided_windows(xp, padded, kernel, pair(stride, "stride"), 1)
-    return found.reshape(*found.shape[:3], math.prod(found.shape[3:]))
+    count = max(1, _IN_CACHE // max(1, math.prod(found.shape[1:]) * x.dtype.itemsize))
+    for start in range(0, max(1, len(found)), count):
+        part = found[start : start + count]
+        yield part.reshape(math.prod(part.shape[:3]), math.prod(part.shape[3:]))
 
 
 @correlate2d.shape_rule
