@@ -77,6 +77,7 @@ def correlate2d_images(xp: Any, y: Any, w: Any, *, size: Shape, stride: Pair = 1
 @op
 def correlate2d_kernels(xp: Any, x: Any, y: Any, *, kernel: Shape, stride: Pair = 1, padding: Pair = 0) -> Any:
     """The sum of all windows of x, each times its number in y: kernels of size ``kernel``, the adjoint of correlate2d in w."""
+    correlate2d_kernels_shape(x.shape, y.shape, kernel=tuple(kernel), stride=stride, padding=padding)
     numbers, start, products = _as_rows(_channels_last(y)), 0, []
     for rows in _window_rows(xp, x, tuple(kernel), stride, padding):
         products.append(xp.matmul(rows.T, numbers[start : start + len(rows)]))
