@@ -102,6 +102,8 @@ def _swapped(x: Any) -> Any:
 
 def _times_vector(matrix: Any, vector: Any) -> Any:
     """Matrix times vector over any leading axes of both."""
+    if vector.ndim == 1:
+        return matmul(matrix, vector)
     product = matmul(matrix, reshape(vector, shape=(*vector.shape, 1)))
     return reshape(product, shape=product.shape[:-1])
 
