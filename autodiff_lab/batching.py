@@ -40,11 +40,15 @@ def out_of_batch(value: Any, level: Level, size: int) -> Any:
 
 def map_batch(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
     """Call an op on every member of a batch."""
-    operands = [bindings.as_operand(operand) for operand in operands]
-    batched = [type(operand) is Tensor and operand._level is level for operand in operands]
-    values = [o._data if flag else o for o, flag in zip(operands, batched, strict=True)]
+    values: list[Any] = []
+    batched: list[bool] = []
+    rank = 0  # of the member that has most axes
+    for operand in operands:
+        is_batched = type(operand) is Tensor and operand._level is level
+        values.append(operand._data if is_batched else bindings.as_operand(operand))
+        batched.append(is_batched)
+        rank = max(rank, len(shape_of(values[-1])) - is_batched)
     if op.elementwise:
-        rank = max(len(shape_of(operand)) for operand in operands)
         aligned = [_aligned(v, rank) if flag else v for v, flag in zip(values, batched, strict=True)]
         return Tensor(op.apply(aligned, attributes), level)
     if op.has_batch_rule:

@@ -124,6 +124,8 @@ def as_operand(value: Any) -> Any:
 
     A NumPy scalar or a 0-d array becomes a Python number, so that ``np.sqrt(64.0) * x`` keeps x's float32.
     """
+    if type(value) is Tensor:
+        return value
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "biuf":
         return value.item()
     return real_array(value) if isinstance(value, (list, tuple, complex, np.ndarray, np.generic)) else value
@@ -219,14 +221,17 @@ def _saved_values(
     names = op.operand_names(len(operands))
     named = dict(zip(names, values, strict=True)) | {"out": result}
     for name, operand in zip(names, operands, strict=True):
-        if type(operand) is np.ndarray or hasattr(
-            operand, "__cuda_array_interface__"
-        ):  # the caller may change it later
+        if type(operand) is not Tensor and _may_change(operand):
             named[name] = operand.copy()
     wanted = op.wanted_for(
         tuple(name for name, parent in zip(names, parents, strict=True) if parent is not None), len(names)
     )
     return tuple(saved_value(named, name) if name in wanted else None for name in op.names_saved(len(operands)))
+
+
+def _may_change(operand: Any) -> bool:
+    """Whether the caller can change an operand after the call: an array, here or on a GPU."""
+    return type(operand) is np.ndarray or hasattr(operand, "__cuda_array_interface__")
 
 
 def saved_value(named: dict[str, Any], name: str) -> Any:
@@ -240,12 +245,14 @@ def saved_value(named: dict[str, Any], name: str) -> Any:
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of an array, Tensor, symbol or Python number."""
-    return value.shape if hasattr(value, "shape") else ()
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    return shape
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of an array, Tensor, symbol or Python number."""
-    return value.dtype if hasattr(value, "dtype") else np.dtype(type(value))
+    dtype: np.dtype[Any] | None = getattr(value, "dtype", None)
+    return np.dtype(type(value)) if dtype is None else dtype
 
 
 FACTS: dict[str, Callable[[Any], Any]] = {"shape": shape_of, "dtype": dtype_of, "device": device_of}
@@ -307,19 +314,21 @@ def _tell_failed(
 
 def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
     """Compute once, and carry every tangent along: for each, the sum of one JVP rule per operand that has tangents."""
-    values = _at_level([as_operand(operand) for operand in operands], level)
-    result = op.apply(values, attributes)
     names = op.operand_names(len(operands))
-    named = dict(zip(names, values, strict=True))
+    named: dict[str, Any] = {}
+    moving: dict[int, Any] = {}
+    for place, (name, operand) in enumerate(zip(names, operands, strict=True)):
+        if type(operand) is not Tensor or operand._level is not level:
+            named[name] = as_operand(operand)
+            continue
+        named[name] = operand._data
+        if operand._history is not None and name not in op.constant_inputs:
+            moving[place] = operand._history
+    result = op.apply([*named.values()], attributes)
     context = events.context.get()
     if context is not None and context.guard is not None:
         context.guard.check_result(op, named, result)
     named["out"] = result
-    moving = {
-        place: o._history
-        for place, (name, o) in enumerate(zip(names, operands, strict=True))
-        if type(o) is Tensor and o._level is level and o._history is not None and name not in op.constant_inputs
-    }
     if not moving or (context is not None and not context.records):
         return Tensor(result, level)
     watcher = None if context is None else TangentWatcher(context, op, named, moving, attributes)
@@ -392,7 +401,6 @@ def complete(op: Op) -> str:
         "_call": call, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
         "_kernels": kernels, "_fits": op.declared and op.declared.fits,
         "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
-        "_operand_specs": operand_specs,
         "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, "_type": type, **rules,
     }  # fmt: skip
     source = binding_source(op)
@@ -421,9 +429,11 @@ def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
 
 def rule_values(op: Op, needs: Sequence[str], named: dict[str, Any], place: int, count: int) -> list[Any]:
     """What a rule is given for the names it reads; for a variadic op's inputs the values of all operands."""
+    if not op.is_variadic:
+        return [saved_value(named, need) for need in needs]
     values: list[Any] = []
     for need in needs:
-        if op.is_variadic and need == "place":
+        if need == "place":
             values.append(place)
         elif op.is_of_each(need):
             values.append(tuple(saved_value(named, name) for name in op.per_operand([need], count)))
@@ -560,7 +570,7 @@ def _owned_expression(op: Op) -> str:
 
 
 def _specs_expression(op: Op) -> str:
-    """None where all operands are recorded and alike, which is told apart without a call."""
+    """As ``operand_specs``, without a call."""
     names = op.inputs
     if len(names) == 1:
         return "None"
@@ -569,8 +579,8 @@ def _specs_expression(op: Op) -> str:
     alike += [f"{first}.dtype is {other}.dtype" for other in others]
     if op.elementwise:
         alike += [f"{first}.shape == {other}.shape" for other in others]
-    values, records = _tuple([first, *others]), _tuple([f"_{name}_record" for name in names])
-    return f"None if {' and '.join(alike)} else _operand_specs({values}, {records})"
+    specs = _tuple([f"({value}.shape, {value}.dtype)" for value in (first, *others)])
+    return f"None if {' and '.join(alike)} else {specs}"
 
 
 def _parameters(op: Op) -> str:

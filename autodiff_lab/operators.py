@@ -28,6 +28,7 @@ from .registries import registry as registry
 from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, schema_of, source_of
 
 Rule = Callable[..., Any]
+Parameters = tuple[tuple[str, ...], tuple[str, ...]]  # names of values, names of attributes
 
 _FACTS = tuple(bindings.FACTS)
 
@@ -93,6 +94,7 @@ class Op:
         self._cpu_kernel: Kernel | None = None  # the one for NumPy arrays of every dtype, once that is known
         self.vjp_rules: dict[str, Rule] = {}
         self.jvp_rules: dict[str, Rule] = {}
+        self._reads: dict[tuple[str, str], Parameters] = {}  # what a rule names, kept until a rule changes
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
         self._dtype_rule: Rule = self.declared.result_dtype if self.declared else result_dtype
         self._batch_rule: Rule | None = None
@@ -296,18 +298,24 @@ class Op:
 
     def jvp_needs(self, name: str) -> tuple[str, ...]:
         """The values that an input's JVP rule names, in the order of its parameters."""
-        rule = self.jvp_rules.get(_input_of(name))
-        return parameters_of(rule)[0][1:] if rule else ()
+        return self._read_by("jvp", name)[0]
 
     def vjp_needs(self, name: str) -> tuple[str, ...]:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
-        rule = self.vjp_rules.get(_input_of(name))
-        return parameters_of(rule)[0][1:] if rule else ()
+        return self._read_by("vjp", name)[0]
 
     def vjp_attributes(self, name: str) -> tuple[str, ...]:
         """The attributes that an input's VJP rule names."""
-        rule = self.vjp_rules.get(name)
-        return parameters_of(rule)[1] if rule else ()
+        return self._read_by("vjp", name)[1]
+
+    def _read_by(self, kind: Literal["vjp", "jvp"], name: str) -> Parameters:
+        """The values and the attributes that an input's rule names; none where there is no rule."""
+        known = self._reads  # a change in another thread puts another dict in its place
+        if (kind, name) not in known:
+            rule = (self.vjp_rules if kind == "vjp" else self.jvp_rules).get(_input_of(name))
+            values, attributes = parameters_of(rule) if rule else ((), ())
+            known[kind, name] = values[1:], attributes
+        return known[kind, name]
 
     def names_saved(self, count: int) -> tuple[str, ...]:
         """The names of what a call with ``count`` operands saves, in order."""
@@ -325,11 +333,11 @@ class Op:
     def apply_jvp(self, place: int, tangent: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
         """One operand's part of the result's tangent."""
         name = self.inputs[0 if self.is_variadic else place]
-        rule = self.jvp_rule(name)
-        if name not in self.jvp_rules:
-            return rule()
-        needs, wanted = parameters_of(rule)
-        values = bindings.rule_values(self, needs[1:], named, place, len(named) - 1)  # all operands, and out
+        rule = self.jvp_rules.get(name)
+        if rule is None:
+            return self.jvp_rule(name)()
+        needs, wanted = self._read_by("jvp", name)
+        values = bindings.rule_values(self, needs, named, place, len(named) - 1)  # all operands, and out
         part = rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
         if not hasattr(part, "shape"):
             raise TypeError(f"jvp rule {rule.__name__} gave {part!r}; a rule returns its part of the result's tangent")
@@ -482,6 +490,7 @@ class Op:
         with registry.lock:
             registry.note_change()
             self._wanted = {}
+            self._reads = {}
             if self.pull != self._no_pull:
                 self.pull = self._first_pull
             self.binding.__code__ = self._unfinished_code
