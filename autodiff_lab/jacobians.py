@@ -14,7 +14,7 @@ from . import backend, events, ops
 from .batching import batch_level, in_batch, out_of_batch
 from .bindings import device_of, dtype_of, shape_of
 from .forward_mode import jvp, push_forward
-from .reverse_mode import distinct, grad, vjp
+from .reverse_mode import Owned, distinct, grad, vjp
 from .trees import Structure, flatten
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -157,6 +157,9 @@ def _by_columns(f: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Bloc
     else:
         outputs, pushed, result_structure = push_forward(f, leaves, structure, bases)
         stacks = [_stack(columns, output) for columns, output in zip(pushed, outputs, strict=True)]
+    if len(stacks) > 1:  # two results may have the same tangent, or one may be a part of the other
+        owned = Owned()
+        stacks = [owned.own(stack) for stack in stacks]
     blocks = []
     for output, stack in zip(outputs, stacks, strict=True):
         axes = (*range(1, len(shape_of(stack))), 0)

@@ -240,7 +240,7 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
     tell = None if context is None else context.receiver
     if tell is not None:
         tell(events.SweepStarted(root[0], seed))
-    owned = _Owned(seed)
+    owned = Owned(seed)
     if create_graph:
         seed = cotangent if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
     result = []
@@ -290,13 +290,14 @@ def _seed(output: Tensor, cotangent: Any) -> Any:
     return value
 
 
-class _Owned:
+class Owned:
     """Makes sure that every gradient handed out has its own memory: a sweep may send one array to several inputs."""
 
     def __init__(self, *foreign: Any) -> None:
         self.given = {id(value): value for value in foreign}
 
     def own(self, gradient: Any) -> Any:
+        """The gradient itself where nobody else has its memory, else a copy."""
         if isinstance(gradient, np.generic):
             return np.asarray(gradient)
         if isinstance(gradient, np.ndarray):
@@ -395,7 +396,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
             _check_shape(gradient, f"an argument of {_name(f)}", leaf.shape)
         gradients = iter(reached)
         parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
-        value = _Owned(*(leaf._data for leaf in inputs)).own(value)
+        value = Owned(*(leaf._data for leaf in inputs)).own(value)
         return value, parts[0] if isinstance(argnums, int) else parts
 
     value_and_gradient.__name__ = f"value_and_grad({_name(f)})"
@@ -484,7 +485,7 @@ def _pulled_back(roots: list[tuple[Record, Any]], inputs: Sequence[Tensor]) -> l
     cotangents: dict[int, Any] = {}
     for serial, seed in [(record[0], seed) for record, seed in roots]:
         cotangents[serial] = accumulate(cotangents[serial], seed) if serial in cotangents else seed
-    owned = _Owned(*cotangents.values(), *(leaf._data for leaf in inputs))
+    owned = Owned(*cotangents.values(), *(leaf._data for leaf in inputs))
     order = backward_order(*(record for record, _ in roots))
     roots.clear()
     found = {leaf[0]: gradient for leaf, gradient in run_sweep(order, cotangents)}

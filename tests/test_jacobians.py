@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,26 @@ def test_an_argument_named_twice_is_refused_also_by_a_negative_number() -> None:
 def test_a_jacobian_may_be_changed_by_whoever_asked_for_it(mode: Any) -> None:
     for f in (ops.sum, ops.mean, lambda x: np.ones(2)):
         ad.jacobian(f, mode=mode)(X)[0] = 7.0
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_blocks_of_results_that_are_parts_of_each_other_share_no_memory(mode: Any) -> None:
+    blocks = ad.jacobian(lambda x: (x, x, x[::-1], x[:2]), mode=mode)(np.ones(3))
+    for one, other in itertools.combinations(blocks, 2):
+        assert not np.shares_memory(one, other)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("shape", [(1, 5), (2, 5), (5, 5), (5, 2), (5, 1)])
+def test_the_jacobian_of_a_matrix_times_a_vector_or_a_matrix_is_the_matrix(mode: Any, shape: Any) -> None:
+    matrix = np.arange(1.0, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    x = np.ones(shape[1], np.float32)
+    jacobian = ad.jacobian(lambda x: matrix @ x, mode=mode)(x)
+    np.testing.assert_array_equal(jacobian, matrix, strict=True)
+    from_left = ad.jacobian(lambda x: x @ matrix.T, mode=mode)(x)
+    np.testing.assert_array_equal(from_left, matrix, strict=True)
+    columns = ad.jacobian(lambda x: matrix @ x, mode=mode)(np.stack([x, x], axis=1))
+    np.testing.assert_array_equal(columns, np.einsum("ij,kl->ikjl", matrix, np.eye(2)), strict=False)
 
 
 def test_the_value_shares_no_memory_with_the_argument() -> None:
