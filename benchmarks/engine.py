@@ -102,7 +102,7 @@ def cases(functions: Mapping[str, str], workload: str, threads: int = 1) -> Iter
     found, results, processes = {}, {}, []
     for peer, function in functions.items():
         ours, theirs = SPAWN.Pipe()
-        process = SPAWN.Process(target=serve, args=(theirs, PEERS[peer], function, workload, threads))
+        process = SPAWN.Process(target=serve, args=(theirs, PEERS[peer], function, workload, threads), daemon=True)
         process.start()
         theirs.close()  # so that reading ends if the process does
         processes.append(process)
