@@ -69,7 +69,7 @@ export function makeModel(scene, state = {}) {
 }
 
 export const player = await import(`${PLAYER}/widget.js`);
-const { render } = player.default;
+const { buildPlayer } = await import(`${PLAYER}/player.js`);
 
 const cleanups = [];
 afterEach(() => {
@@ -82,7 +82,9 @@ afterEach(() => {
 export function show(scene, state) {
   const el = document.body.appendChild(document.createElement("div"));
   const model = makeModel(scene, state);
-  const cleanup = render({ model, el });
+  const life = new AbortController();
+  buildPlayer(el, model, life.signal);
+  const cleanup = () => life.abort();
   cleanups.push(cleanup);
   const press = (key, target = el.querySelector(".autodiff-player")) => {
     const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });

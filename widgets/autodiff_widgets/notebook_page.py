@@ -19,7 +19,7 @@ from traitlets import Bool, Int, default
 from traitlets.config import Config
 
 from .export import rules
-from .pages import INSIDES, TRAITS, Player, embed, page, place
+from .pages import INSIDES, TRAITS, Player, embed, page, place, unpacked
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
@@ -90,7 +90,8 @@ def _parts(model: str | None, models: Mapping[str, Any]) -> Iterator[Player | st
     """The players of a widget, or of the widgets in a box, with the HTML between them."""
     state = models.get(model or "", {}).get("state", {})
     if "scene" in state:
-        yield {"scene": state["scene"], "inner": state.get("inner", {}), **{name: state.get(name) for name in TRAITS}}
+        packed = {name: unpacked(state[name]) for name in ("scene", "inner")}
+        yield {**packed, **{name: state.get(name) for name in TRAITS}}
     elif models.get(model or "", {}).get("model_name") == "HTMLModel":
         yield str(state.get("value", ""))
     for child in state.get("children", ()):

@@ -26,9 +26,7 @@ Inside = Callable[[int, str], Mapping[str, Any] | None]  # (number of a player, 
 
 # Plays the i-th of the page's scenes in the element with data-scene="i", with a model that has nobody to tell.
 _PAGE_JS = """
-const packed = Uint8Array.from(atob(document.getElementById("autodiff-scenes").textContent), (c) => c.charCodeAt(0));
-const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-const states = await new Response(unpacked).json();
+const states = await unpack(document.getElementById("autodiff-scenes").textContent);
 for (const el of document.querySelectorAll("[data-scene]")) {
   const state = states[el.dataset.scene];
   const nothing = () => {};
@@ -39,7 +37,7 @@ for (const el of document.querySelectorAll("[data-scene]")) {
     on: nothing,
     off: nothing,
   };
-  render({ model, el });
+  buildPlayer(el, model, new AbortController().signal);
 }
 """
 
@@ -120,12 +118,21 @@ def _policy(script: str) -> str:
     )
 
 
-def packed(data: Any) -> str:
+def packed(data: Any, level: int = 9) -> str:
     """Data as JSON, compressed, in letters that cannot end the element that holds them: a tenth of the size of the JSON.
 
     Browsers unpack it since 2023 (``DecompressionStream``).
     """
-    return base64.b64encode(gzip.compress(_json(data), mtime=0)).decode()
+    return base64.b64encode(gzip.compress(_json(data), level, mtime=0)).decode()
+
+
+def unpacked(text: str) -> Any:
+    """What was packed.
+
+    >>> unpacked(packed({"title": "one"}))
+    {'title': 'one'}
+    """
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def _json(data: Any) -> bytes:

@@ -1,7 +1,7 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
-A widget and a saved page are each given one module without imports. A notebook keeps a copy for each of its widgets, so
-indents and comments, which are for readers and for the type checker, stay here.
+A notebook and a saved page each hold one module without imports. Indents and comments, which are for readers and for the type
+checker, stay here. A view's own module is the loader, which finds the notebook's player: a notebook saves one for each view.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 # What imports stands after what it imports.
 MODULES = (
     *("elements", "pictures", "film", "stage", "keyboard", "sources", "tags", "spotlight"),  # the scene
-    *("model", "notebook"),  # Python and JupyterLab
+    *("model", "packed", "notebook"),  # Python and JupyterLab
     *("toolbar", "panels", "questions", "search", "table", "projector", "insides"),  # around the pictures
     *("player", "widget"),
 )
@@ -35,4 +35,8 @@ def joined(*texts: str) -> str:
     return "\n".join(text.strip() for text in texts) + "\n"
 
 
-PLAYER_JS = joined(*((Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8") for name in MODULES))
+def _text(name: str) -> str:
+    return (Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8")
+
+
+PLAYER_JS, LOADER_JS = joined(*map(_text, MODULES)), joined(_text("loader"))

@@ -2,7 +2,7 @@
 
 /**
  * Join the players of the page that share a link name; returns the function that tells them of a selection. The bus
- * hangs on globalThis because every widget imports its own copy of this module.
+ * hangs on globalThis because notebooks on one page may each have a player of their own.
  * @param {() => string} link @param {(element: string | null) => void} hear @param {AbortSignal} signal
  */
 export function joinPage(link, hear, signal) {

@@ -7,7 +7,7 @@ const DRAWING = new Set(
 );
 const SUSPECT = /[:(\\]/; // without one of these no value is dangerous; a large picture has 100,000 values
 const DANGER = /^javascript:|url\((?!["']?#)|\\/i; // a backslash can spell any of the others
-let pictures = 0; // with `copy` it keeps ids apart: every widget imports its own copy of this module
+let pictures = 0; // with `copy` it keeps ids apart: notebooks on one page may have copies of this module
 const copy = Math.random().toString(36).slice(2, 8);
 
 /**

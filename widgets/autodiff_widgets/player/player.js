@@ -292,7 +292,11 @@ export function buildPlayer(el, model, signal) {
 
   const listeners = {
     "change:scene": renew,
-    "change:frame": () => traits.read("frame", (outer[0]?.stage ?? stage).reel.at, (at) => (outer.length ? outer[0].stage.reel.go(at) : go(at))),
+    "change:frame"() {
+      const whole = outer[0]?.stage ?? stage;
+      if (whole.scene !== model.get("scene")) return; // the frame of a new scene, which comes with it: see renew
+      traits.read("frame", whole.reel.at, (at) => (outer.length ? whole.reel.go(at) : go(at)));
+    },
     "change:selected": () => traits.read("selected", selected, choose),
     "change:projector": () => large.set(Boolean(model.get("projector"))),
   };

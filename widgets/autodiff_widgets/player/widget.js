@@ -1,16 +1,17 @@
 /** What anywidget calls. */
 
 import { saveWhatIsShown } from "./notebook.js";
+import { unpackedModel } from "./packed.js";
 import { buildPlayer } from "./player.js";
 
-/** Show a widget's model in an element; returns what takes it away. @param {{model: Model, el: HTMLElement}} view */
-function render({ model, el }) {
+/** Show a view's model in an element; returns what takes it away. @param {{model: Model, el: HTMLElement}} view */
+async function render({ model, el }) {
   const life = new AbortController();
-  buildPlayer(el, model, life.signal);
+  buildPlayer(el, await unpackedModel(model, life.signal), life.signal);
   return () => life.abort();
 }
 
-/** Runs once for each widget, also where JupyterLab does not draw its cell yet. @param {{model: Model}} widget */
+/** Runs when the widget is there that holds this text for all views: before any of them is drawn. @param {{model: Model}} widget */
 function initialize({ model }) {
   saveWhatIsShown(model.widget_manager);
 }
