@@ -19,7 +19,7 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from traitlets.config import Config
 
-from tests.drawn_graphs import GRAPHS, diamond
+from tests.drawn_graphs import diamond
 from tests.hand_written import scene
 from tests.saved_pages import players_of
 
@@ -115,11 +115,6 @@ def test_nbconvert_finds_the_exporter_by_its_name() -> None:
     found = re.search(r'^autodiff_lab_html = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert found is not None
     assert EntryPoint("autodiff_lab_html", found[1], "nbconvert.exporters").load() is NotebookPage
-
-
-def test_twenty_pictures_in_one_notebook_are_less_than_two_megabytes() -> None:
-    pictures = book_of(*(aw.GraphView(GRAPHS["expression"]) for _ in range(20)))  # each keeps a copy of the player
-    assert len(nbformat.writes(pictures).encode()) < 2_000_000
 
 
 # ------------------------------------------------------------------------------------------------------------- insides

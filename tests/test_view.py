@@ -11,12 +11,14 @@ from xml.etree import ElementTree
 import autodiff_widgets as aw
 import pytest
 from autodiff_widgets.export import PICTURE_CSS
+from autodiff_widgets.pages import unpacked
 from autodiff_widgets.scene import MOST_PLAYED, Change, Frame, Pane, Scene
+from autodiff_widgets.shared_player import SharedPlayer
 from autodiff_widgets.view import View
 
-from tests.drawn_graphs import GRAPHS
+from tests.drawn_graphs import GRAPHS, joint, mlp_arguments, mlp_loss
 from tests.drawn_schedules import TIMELINES
-from tests.hand_written import scene
+from tests.hand_written import NestedView, scene
 from tests.saved_pages import players_of
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40">{}</svg>'
@@ -154,3 +156,22 @@ def test_of_very_many_frames_the_first_and_the_last_are_played_and_the_text_twin
     assert "Of 11999 steps the first 9998 are played" in played.frames[0].caption
     assert list(played.facts) == ["a>b"] and len(whole.as_json()["frames"]) == MOST_PLAYED
     assert "step 11000" in whole.text() and "undrawn" in whole.text()
+
+
+def test_a_notebook_keeps_one_player_for_all_its_views_and_their_scenes_packed() -> None:
+    one, two = NestedView(), aw.GraphView(joint(mlp_loss, *mlp_arguments(3)))
+    one.opened = "n3"
+    states = [one.get_state(), two.get_state()]
+    assert [unpacked(state["scene"]) for state in states] == [one.scene.as_json(), two.scene.as_json()]
+    assert unpacked(states[0]["inner"]) == {"n3": one.inside("n3").as_json()} and unpacked(states[1]["inner"]) == {}
+    holder = SharedPlayer.of_this_kernel()
+    assert {state["_player"] for state in states} == {f"IPY_MODEL_{holder.model_id}"}
+    assert len(json.dumps(states[1])) < 20_000 < len(holder.get_state()["_esm"])
+
+
+def test_a_view_made_after_the_player_was_closed_has_another() -> None:
+    before = View(scene()).get_state()["_player"]
+    SharedPlayer.of_this_kernel().close()
+    after = View(scene()).get_state()["_player"]
+    assert after == f"IPY_MODEL_{SharedPlayer.of_this_kernel().model_id}" != before
+    assert SharedPlayer.of_this_kernel()._repr_mimebundle_() is None, "it shows nothing itself"

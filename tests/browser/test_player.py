@@ -22,6 +22,13 @@ CELLS = (
     "two = View(scene('second'))\ntwo",
 )
 
+TWENTY = """import autodiff_widgets as aw
+from IPython.display import display
+from tests.drawn_graphs import joint, mlp_arguments, mlp_loss
+graph = joint(mlp_loss, *mlp_arguments(3))
+assert len(graph) > 47
+for _ in range(20): display(aw.GraphView(graph))"""
+
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
@@ -174,15 +181,17 @@ def test_the_projector_fills_the_window_in_jupyterlab_and_escape_leaves_it(
     assert kernel_says(page, "one.projector") == "False"
 
 
-def test_a_saved_notebook_shows_its_players_on_every_later_day_without_running_a_cell(
-    open_notebook: Callable[[Path], Any], notebook: Path, lab: Lab
+def test_a_saved_notebook_is_small_and_shows_its_players_on_every_later_day_without_running_a_cell(
+    open_notebook: Callable[[Path], Any], tmp_path: Path, lab: Lab
 ) -> None:
+    notebook = written(tmp_path, *CELLS, TWENTY)
     page = open_notebook(notebook)
     Player(page, 1)
     restarted = "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     page.evaluate(restarted)
     for _ in range(2):
         page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+        assert (lab.root / notebook.name).stat().st_size < 2_000_000
         lab.end_kernels()
         page.goto("about:blank")
         page.goto(lab.address(notebook.name))
@@ -192,6 +201,9 @@ def test_a_saved_notebook_shows_its_players_on_every_later_day_without_running_a
         page.wait_for_timeout(400)
         assert kernel_says(page, "len(In)") == "1", "a cell ran"
         Player(page).press("Escape", "Home")
+    last = Player(page, 21).root
+    last.get_by_role("button", name="Last step").click()
+    assert last.locator("[data-s=done]").count() > 40
 
 
 def test_a_cell_that_ran_again_is_saved_with_one_picture(
@@ -204,7 +216,7 @@ def test_a_cell_that_ran_again_is_saved_with_one_picture(
     page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
     saved = nbformat.read(lab.root / notebook.name, 4).metadata.widgets["application/vnd.jupyter.widget-state+json"]
     models = [model["model_name"] for model in saved["state"].values()]
-    assert sorted(models) == ["AnyModel", "AnyModel", "LayoutModel", "LayoutModel"]
+    assert sorted(models) == ["AnyModel"] * 3 + ["LayoutModel"] * 3, "two views, and the player that they share"
 
 
 def test_running_a_cell_again_leaves_one_player_that_works(

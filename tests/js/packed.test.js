@@ -21,9 +21,8 @@ async function shown(model, render = player.default.render) {
 test("A packed scene is played as what it holds, and an inside that comes later is opened", async () => {
   const scene = { ...randomScene(1), opens: ["n1"] };
   const model = packedModel({ ...scene, title: "“π” </script>" }, { selected: "n1" });
-  const { el, cleanup } = await shown(model);
+  const { el, cleanup } = await shown(Object.assign(model, { widget_manager: {} }));
   assert.equal(el.querySelector(".title").textContent, "“π” </script>");
-  model.widget_manager = {};
   el.querySelector(".autodiff-player").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
   model.set("inner", pack({ n1: randomScene(2) }));
   await soon();

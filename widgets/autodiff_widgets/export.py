@@ -11,7 +11,7 @@ from .scene import Scene
 
 
 def rules(name: str) -> str:
-    """The rules of a CSS file beside this one, without comments and indentation: a notebook keeps a copy for each widget."""
+    """The rules of a CSS file beside this one, without comments and indentation."""
     text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
 
