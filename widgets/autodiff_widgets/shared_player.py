@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import traitlets
 from anywidget import AnyWidget
 
 from .export import PICTURE_CSS, PLAYER_CSS
@@ -12,11 +11,10 @@ from .player import PLAYER_JS
 
 
 class SharedPlayer(AnyWidget):
-    """The player's script and its rules, as a widget that shows nothing itself."""
+    """The player's script and its rules, as a widget that is never shown itself."""
 
     _esm = PLAYER_JS
     _css = PICTURE_CSS + PLAYER_CSS
-    _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
 
     _made: ClassVar[SharedPlayer | None] = None
 
