@@ -18,7 +18,7 @@ def test_the_player_stays_small_and_what_every_view_saves_a_copy_of_smaller() ->
 
 
 def test_every_module_is_joined_after_those_that_it_imports() -> None:
-    assert {path.stem for path in FOLDER.glob("*.js")} == {*MODULES, "loader"}
+    assert {path.stem for path in FOLDER.glob("*.js")} == {*MODULES, "loader", "notebook"}
     for place, name in enumerate(MODULES):
         imported = re.findall(r'from "\./(\w+)\.js"', TEXTS[name])
         assert set(imported) <= set(MODULES[:place]), name

@@ -166,7 +166,7 @@ def test_a_notebook_keeps_one_player_for_all_its_views_and_their_scenes_packed()
     assert unpacked(states[0]["inner"]) == {"n3": one.inside("n3").as_json()} and unpacked(states[1]["inner"]) == {}
     holder = SharedPlayer.of_this_kernel()
     assert {state["_player"] for state in states} == {f"IPY_MODEL_{holder.model_id}"}
-    assert len(json.dumps(states[1])) < 20_000 < len(holder.get_state()["_esm"])
+    assert len(json.dumps(states[1])) < 20_000 < len(holder.get_state()["player"])
 
 
 def test_a_view_made_after_the_player_was_closed_has_another() -> None:

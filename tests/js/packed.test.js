@@ -79,7 +79,7 @@ function managerWith(t, text) {
   });
   t.mock.method(URL, "createObjectURL", ({ part }) => `data:text/javascript,${encodeURIComponent(part)}`);
   t.mock.method(URL, "revokeObjectURL", () => {});
-  return { get_model: async (id) => (id === "p1" ? { get: (name) => (name === "_esm" ? text : undefined) } : Promise.reject(new Error("none"))) };
+  return { get_model: async (id) => (id === "p1" ? { get: (name) => (name === "player" ? text : undefined) } : Promise.reject(new Error("none"))) };
 }
 
 test("All views of a page import the player of their notebook once, and another text is another player", { timeout: 30_000 }, async (t) => {

@@ -2,17 +2,21 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { PLAYER, player, random, randomScene, show, window } from "./page.js";
+import { PLAYER, random, randomScene, show, window } from "./page.js";
 
 const { byKey, parsePicture } = await import(`${PLAYER}/pictures.js`);
 const { film } = await import(`${PLAYER}/film.js`);
+const { initialize } = (await import(`${PLAYER}/notebook.js`)).default;
 
 const draw = (scene) => scene.panes.map((pane) => parsePicture(pane.svg));
 const markup = (pictures) => pictures.map((picture) => picture.innerHTML).join();
 
-test("The widget is the default export alone, since a render by name is deprecated", () => {
-  assert.deepEqual(Object.keys(player.default), ["initialize", "render"]);
-  assert.ok(!("render" in player));
+test("What anywidget runs is the default export, since a render by name is deprecated", async () => {
+  for (const [name, parts] of [["widget", ["render"]], ["loader", ["render"]], ["notebook", ["initialize"]]]) {
+    const module = await import(`${PLAYER}/${name}.js`);
+    assert.deepEqual(Object.keys(module.default), parts);
+    assert.ok(!("render" in module));
+  }
 });
 
 test("After any scrub the pictures are the same as after a replay from the start", () => {
@@ -248,7 +252,6 @@ test("A notebook is saved with the widgets that it shows, whether their kernel l
   const refers = { view: ["IPY_MODEL_layout"], layout: [], box: ["IPY_MODEL_inner"], inner: ["IPY_MODEL_layout2"], layout2: [], old: ["IPY_MODEL_layout3"], layout3: [] };
   const manager = makeManager(refers, [{ outputs: [{ data: { model_id: "view" } }, { data: { model_id: "box" } }] }]);
   for (const id of ["view", "layout", "old"]) manager._modelsSync.get(id)._comm_live = false;
-  const { initialize } = player.default;
   initialize({ model: { widget_manager: manager } });
   initialize({ model: { widget_manager: manager } });
   const { version_major, state } = manager.get_state_sync({ drop_defaults: true });
@@ -258,7 +261,7 @@ test("A notebook is saved with the widgets that it shows, whether their kernel l
 });
 
 test("A notebook's manager that is built otherwise is left alone", () => {
-  for (const manager of [undefined, null, {}, { get_state_sync: () => 1 }]) player.default.initialize({ model: { widget_manager: manager } });
+  for (const manager of [undefined, null, {}, { get_state_sync: () => 1 }]) initialize({ model: { widget_manager: manager } });
 });
 
 test("A new scene keeps the keyboard where it was", () => {

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import traitlets
 from anywidget import AnyWidget
 
 from .export import PICTURE_CSS, PLAYER_CSS
-from .player import PLAYER_JS
+from .player import NOTEBOOK_JS, PLAYER_JS
 
 
 class SharedPlayer(AnyWidget):
-    """The player's script and its rules, as a widget that is never shown itself."""
+    """The player's text and its rules, as a widget that is never shown itself."""
 
-    _esm = PLAYER_JS
+    _esm = NOTEBOOK_JS
     _css = PICTURE_CSS + PLAYER_CSS
+    player = traitlets.Unicode(PLAYER_JS).tag(sync=True)
 
     _made: ClassVar[SharedPlayer | None] = None
 

@@ -1,7 +1,8 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
 A notebook and a saved page each hold one module without imports. Indents and comments, which are for readers and for the type
-checker, stay here. A view's own module is the loader, which finds the notebook's player: a notebook saves one for each view.
+checker, stay here. In a notebook anywidget runs two small modules beside it: for each view the loader, which finds the player,
+and for the widget that holds the player what makes JupyterLab save all that is shown.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 # What imports stands after what it imports.
 MODULES = (
     *("elements", "pictures", "film", "stage", "keyboard", "sources", "tags", "spotlight"),  # the scene
-    *("model", "packed", "notebook"),  # Python and JupyterLab
+    *("model", "packed"),  # Python
     *("toolbar", "panels", "questions", "search", "table", "projector", "insides"),  # around the pictures
     *("player", "widget"),
 )
@@ -39,4 +40,4 @@ def _text(name: str) -> str:
     return (Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8")
 
 
-PLAYER_JS, LOADER_JS = joined(*map(_text, MODULES)), joined(_text("loader"))
+PLAYER_JS, LOADER_JS, NOTEBOOK_JS = joined(*map(_text, MODULES)), joined(_text("loader")), joined(_text("notebook"))

@@ -19,7 +19,7 @@ function moduleIn(text) {
 /** @param {Model} model @returns {Promise<any>} */
 async function playerOf(model) {
   const holder = await model.widget_manager.get_model(model.get("_player").replace("IPY_MODEL_", ""));
-  return (await moduleIn(holder.get("_esm"))).default;
+  return (await moduleIn(holder.get("player"))).default;
 }
 
 /** @param {{model: Model, el: HTMLElement}} view */

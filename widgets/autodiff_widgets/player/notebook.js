@@ -1,4 +1,4 @@
-/** What JupyterLab saves of a notebook's widgets. */
+/** What JupyterLab saves of a notebook's widgets: the module of the widget that holds the player. */
 
 /**
  * The part of a notebook's widget state that its cells show, and whatever these refer to in turn.
@@ -40,3 +40,10 @@ export function saveWhatIsShown(manager) {
   };
   manager.get_state_sync = Object.assign(saveShown, { keepsPictures: true });
 }
+
+/** Runs when that widget is there, also where JupyterLab draws no cell yet. @param {{model: Model}} widget */
+function initialize({ model }) {
+  saveWhatIsShown(model.widget_manager);
+}
+
+export default { initialize };

@@ -1,6 +1,5 @@
-/** What anywidget calls. */
+/** What shows a view: what its loader calls. */
 
-import { saveWhatIsShown } from "./notebook.js";
 import { unpackedModel } from "./packed.js";
 import { buildPlayer } from "./player.js";
 
@@ -11,9 +10,4 @@ async function render({ model, el }) {
   return () => life.abort();
 }
 
-/** Runs when the widget is there that holds this text for all views: before any of them is drawn. @param {{model: Model}} widget */
-function initialize({ model }) {
-  saveWhatIsShown(model.widget_manager);
-}
-
-export default { initialize, render }; // anywidget warns of a `render` that is exported by name
+export default { render };
