@@ -155,6 +155,37 @@ test("What a step only speaks of is not said to run", (t) => {
   assert.deepEqual(words(), ["this step", "next step"]);
 });
 
+test("Where a step runs nothing, nothing is said to run", (t) => {
+  laidOut(t);
+  const { el } = show({ ...diamond(), runs: false });
+  assert.deepEqual([...el.querySelectorAll(".pane .tag")].map((tag) => tag.textContent), ["this step", "next step"]);
+  assert.doesNotMatch(el.querySelector(".legend").textContent, /ran|runs/);
+});
+
+test("A reader who is asked what comes next is not shown it before", (t) => {
+  laidOut(t);
+  const scene = diamond();
+  scene.frames[1].question = { text: "Which is next?", choices: [["c", "c"], ["d", "d"]], right: "c" };
+  const { el, model } = show(scene, { predict: true });
+  const words = () => [...el.querySelectorAll(".pane .tag")].map((tag) => tag.textContent);
+  assert.deepEqual(words(), ["just ran"]);
+  model.set("predict", false);
+  assert.deepEqual(words(), ["just ran", "runs next"]);
+});
+
+test("The longest captions, questions and verdicts have room before they are shown", () => {
+  const scene = diamond();
+  scene.frames[1].question = { text: "Which is it? ".repeat(20), choices: [["c", "c"], ["d", "d"]], right: "c" };
+  scene.frames[2].caption = "`code` is wide. ".repeat(10);
+  const { el, model } = show(scene, { predict: true });
+  const kept = () => [...el.querySelectorAll(".caption-room .room")].map((room) => room.textContent);
+  assert.equal(kept()[0], scene.frames[1].question.text);
+  assert.equal(kept()[1], scene.frames[2].caption.replaceAll("`", ""));
+  assert.ok(el.querySelector(".answers").hasAttribute("data-kept"));
+  model.set("predict", false);
+  assert.ok(!kept().includes(scene.frames[1].question.text));
+});
+
 test("A step changes only what its frame says, however large the picture is", () => {
   const count = 2000;
   const scene = randomScene(3, count, 30);

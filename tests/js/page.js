@@ -5,7 +5,7 @@ import { JSDOM } from "jsdom";
 
 export const PLAYER = "../../widgets/autodiff_widgets/player";
 export const { window } = new JSDOM("<!doctype html><body></body>", { pretendToBeVisual: true });
-const borrowed = ["document", "DOMParser", "Node", "EventTarget", "CustomEvent", "KeyboardEvent", "MouseEvent", "AbortController", "requestAnimationFrame"];
+const borrowed = ["document", "DOMParser", "Node", "EventTarget", "CustomEvent", "KeyboardEvent", "MouseEvent", "AbortController", "requestAnimationFrame", "getComputedStyle"];
 for (const name of borrowed) globalThis[name] = window[name];
 
 /** The same numbers for the same seed (mulberry32). */

@@ -107,7 +107,12 @@ def dispatch_scene(heard: Sequence[Event], kernels: Mapping[Key, Part]) -> Scene
         search.show(event)
     search.end()
     return Scene(
-        f"Dispatch of {what}".replace("`", ""), search.panes(), tuple(search.steps.frames), search.facts(), LEGEND
+        f"Dispatch of {what}".replace("`", ""),
+        search.panes(),
+        tuple(search.steps.frames),
+        search.facts(),
+        LEGEND,
+        runs=False,
     )
 
 

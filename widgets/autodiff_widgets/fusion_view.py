@@ -85,6 +85,7 @@ def fusion_scene(fusion: Fusion, told: Sequence[Event], loops: Sequence[events.L
         tuple(forming.steps.frames),
         forming.facts(),
         (*pairs, *LEGEND, *unknown),
+        runs=False,
     )
 
 

@@ -157,7 +157,7 @@ class QueueFrames:
         """The scene of all frames so far."""
         panes = (self.drawing.pane, listings_pane("Ready queue and devices", self.queue, self.devices))
         facts = {self.keys[t]: task_facts(self.tasks, t) for t in self.tasks.order if self._element(t) is not None}
-        return Scene(title, panes, tuple(self.steps.frames), facts, legend)
+        return Scene(title, panes, tuple(self.steps.frames), facts, legend, runs=False)
 
     def show(self, event: Event) -> None:
         """Add the frame of an event."""

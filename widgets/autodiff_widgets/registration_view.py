@@ -62,7 +62,7 @@ def registration_scene(heard: list[Event]) -> Scene:
     facts = {part.key: part.facts() for part in telling.parts}
     facts |= {reader.key: reader_facts(reader) for reader in telling.readers}
     title = f"Registration of {whole_name(telling.parts)}"
-    return Scene(title, telling.panes(), tuple(telling.steps.frames), facts, LEGEND)
+    return Scene(title, telling.panes(), tuple(telling.steps.frames), facts, LEGEND, runs=False)
 
 
 class _Telling:

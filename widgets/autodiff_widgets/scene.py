@@ -128,6 +128,7 @@ class Scene:
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # element -> those that it was computed from
     notes: Mapping[str, str] = field(default_factory=dict)  # element -> what is said while it is pointed at
     opens: tuple[str, ...] = ()  # the elements that have an inside: see View.inside
+    runs: bool = True  # whether what a step makes active is run in it; else it is only what the step is about
 
     def as_json(self) -> dict[str, Any]:
         """The scene for the player, as much of it as is played: plain lists, dicts, strings, numbers and None."""
@@ -141,6 +142,7 @@ class Scene:
             **({"sources": {key: list(keys) for key, keys in it.sources.items()}} if it.sources else {}),
             **({"notes": dict(it.notes)} if it.notes else {}),
             **({"opens": list(it.opens)} if it.opens else {}),
+            **({} if it.runs else {"runs": False}),
         }
 
     def played(self) -> Scene:

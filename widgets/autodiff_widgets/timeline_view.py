@@ -69,6 +69,7 @@ def timeline_scene(timelines: Sequence[Timeline]) -> Scene:
         tuple(film.steps().frames),
         facts,
         LEGEND if film.moments else (),
+        runs=False,
     )
 
 

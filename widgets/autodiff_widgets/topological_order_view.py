@@ -66,7 +66,7 @@ def order_scene(graph: Graph, heard: list[Event], algorithm: Algorithm) -> Scene
     player.steps.add(orders.closing(len(player.order)))
     panes = (player.drawing.pane, player.waiting.pane, player.result.pane)
     title = f"Topological order of {graph.name} by {player.method}"
-    return Scene(title, panes, tuple(player.steps.frames), graph_facts(graph), player.legend)
+    return Scene(title, panes, tuple(player.steps.frames), graph_facts(graph), player.legend, runs=False)
 
 
 class _Order:

@@ -8,6 +8,9 @@ export const HINT = "Select an element to see what is known about it.";
 /** A text whose parts between backquotes are shown as code. @param {string} text */
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? html("code", {}, part) : part));
 
+/** About how wide a caption is. @param {string} text */
+const captionWidth = (text) => text.length + 80 * text.split("\n").length + text.split("`").length;
+
 /** What is said of the step, the line of code that it belongs to, and a line for what is said of one element. */
 export function captionPanel() {
   const caption = html("p", { class: "caption", "aria-live": "polite", "aria-atomic": "true" });
@@ -24,10 +27,14 @@ export function captionPanel() {
   };
   return {
     roots: [room, source, note],
-    /** Make room for what a scene will say, so that the picture stays where it is. @param {Scene} scene */
-    fit({ frames, notes }) {
-      const longest = frames.reduce((most, { caption }) => (caption.length > most.length ? caption : most), "");
-      room.setAttribute("data-longest", longest);
+    /**
+     * Make room for what a scene will say, so that the picture stays where it is.
+     * @param {Scene} scene @param {boolean} asks whether questions are asked, and answered by a line above the caption
+     */
+    fit({ frames, notes }, asks) {
+      const all = frames.flatMap(({ caption, question }) => (asks && question ? [question.text, `\n${caption}`] : caption));
+      const longest = [...new Set(all)].sort((a, b) => captionWidth(b) - captionWidth(a)).slice(0, 3);
+      room.replaceChildren(caption, ...longest.map((text) => html("p", { class: "room", "aria-hidden": "true" }, ...withCode(text))));
       source.hidden = !frames.some((frame) => frame.source);
       note.toggleAttribute("data-kept", Boolean(notes));
     },
@@ -77,7 +84,8 @@ export function detailsPanel(open) {
 }
 
 /** The key to the states, lines and tags in use, drawn by the same rules as the picture. @param {Scene} scene */
-export function legendItems({ legend, frames }) {
+export function legendItems(scene) {
+  const { legend, frames } = scene;
   const items = legend.map(([name, meaning]) => {
     const state = name.split(" ").at(-1) ?? ""; // of "active", "backward", "edge saved", "edge used"
     const sample = name.startsWith("edge")
@@ -86,7 +94,7 @@ export function legendItems({ legend, frames }) {
     return html("li", {}, svg("svg", { width: "32", height: "18", "aria-hidden": "true" }, sample), meaning);
   });
   const focused = frames.filter((frame) => frame.focus);
-  const tags = new Set([false, true].flatMap((ahead) => focused.map((frame) => kindOf(frame, ahead))));
+  const tags = new Set([false, true].flatMap((ahead) => focused.map((frame) => kindOf(scene, frame, ahead))));
   if (tags.has("next")) tags.delete("then"); // they have one sign
   return [...items, ...[...tags].map(tagEntry)];
 }

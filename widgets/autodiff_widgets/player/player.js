@@ -5,7 +5,7 @@ import { asker, breadcrumb, zoom } from "./insides.js";
 import { listenToKeys, walkByKeys } from "./keyboard.js";
 import { joinPage, reporter, tellPainted } from "./model.js";
 import { HINT, captionPanel, detailsPanel, legendItems } from "./panels.js";
-import { projector, sizePictures } from "./projector.js";
+import { projector, sizePictures, pictureWidth } from "./projector.js";
 import { questions } from "./questions.js";
 import { searchField } from "./search.js";
 import { spotlight } from "./spotlight.js";
@@ -33,7 +33,7 @@ export function buildPlayer(el, model, signal) {
   const traits = reporter(model, signal);
   const tell = joinPage(() => model.get("link"), select, signal);
   const body = html("div", { class: "body" });
-  const light = spotlight();
+  const light = spotlight(() => model.get("predict"));
   const bar = toolbar({ go, step, toggle });
   const words = captionPanel();
   const asking = questions({ say: words.say, show: go, home });
@@ -203,13 +203,20 @@ export function buildPlayer(el, model, signal) {
     const titles = [...outer.map((level) => level.stage.scene.title), stage.scene.title];
     crumbs.show(titles);
     root.setAttribute("aria-label", titles.join(" › "));
-    words.fit(stage.scene);
+    makeRoom();
     legend.replaceChildren(...legendItems(stage.scene));
     legend.hidden = !legend.childElementCount;
     tables.show(stage);
     field.show(stage);
     showSelected();
     for (const box of stage.boxes) sizes?.observe(box);
+  }
+
+  /** Room for what will be said and asked. */
+  function makeRoom() {
+    const asks = Boolean(model.get("predict")) && stage.scene.frames.some((frame) => frame.question);
+    words.fit(stage.scene, asks);
+    asking.root.toggleAttribute("data-kept", asks);
   }
 
   /** The scene has changed, as it does many times a second while a graph grows: what the reader sees stays as it is. */
@@ -243,12 +250,14 @@ export function buildPlayer(el, model, signal) {
   /** The column of facts takes room from the picture only when there is something in it, or when there is room to spare. */
   function arrange() {
     const alone = stage.boxes.length === 1;
-    const spare = body.clientWidth - 280 >= parseFloat(stage.boxes[0].firstElementChild?.getAttribute("width") ?? "0");
+    const [first, ...others] = stage.boxes.map(pictureWidth);
+    const spare = body.clientWidth - 280 >= first;
     const nothing = Object.keys(stage.scene.facts).length === 0 && stage.opens.size === 0;
     details.root.hidden = details.root.dataset.filled === "false" && (nothing || !alone || !spare || large.on());
     side.hidden = alone && details.root.hidden;
     hint.hidden = nothing || !details.root.hidden;
     side.toggleAttribute("data-panes", !alone);
+    side.style.setProperty("--natural", `${others.reduce((sum, width) => sum + width + 28, -10)}px`);
   }
 
   /** The pictures have another size. A picture has none until it is on the page. */
@@ -298,6 +307,7 @@ export function buildPlayer(el, model, signal) {
       traits.read("frame", whole.reel.at, (at) => (outer.length ? whole.reel.go(at) : go(at)));
     },
     "change:selected": () => traits.read("selected", selected, choose),
+    "change:predict": () => (makeRoom(), light.tagSteps()),
     "change:projector": () => large.set(Boolean(model.get("projector"))),
   };
   for (const [event, listener] of Object.entries(listeners)) model.on(event, listener);

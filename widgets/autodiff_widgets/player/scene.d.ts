@@ -14,6 +14,7 @@ type Scene = {
   sources?: Record<string, string[]>;
   notes?: Record<string, string>;
   opens?: string[];
+  runs?: boolean;
 };
 type Model = {
   get(name: string): any;

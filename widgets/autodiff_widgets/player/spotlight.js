@@ -7,7 +7,8 @@ import { kindOf, tagger } from "./tags.js";
 
 const SIGNED = 200; // elements near the selected one that bear a sign, at most
 
-export function spotlight() {
+/** @param {() => unknown} asks whether the reader is asked before steps */
+export function spotlight(asks) {
   const marks = { selected: marker("data-selected"), near: marker("data-near"), match: marker("data-match") };
   const calm = marker("data-calm"); // boxes in which all else steps back
   const stepTags = tagger();
@@ -38,12 +39,12 @@ export function spotlight() {
     calm(pointing ? [] : lit.map(([element]) => [paneOf(element), ""])); // a list that shows none of them stays as it is
   }
 
-  /** What this step and the next are about. */
+  /** What this step and the next are about; but not what the reader will be asked. */
   function tagSteps() {
     const [now, next] = [0, 1].map((more) => stage.scene.frames[stage.reel.at + more]);
     /** @type {(frame: Frame, ahead: boolean) => [SVGElement, import("./tags.js").Kind][]} */
-    const on = (frame, ahead) => stage.shownIn(frame.focus).map((element) => [element, kindOf(frame, ahead)]);
-    stepTags([...on(now, false), ...(next && next.focus !== now.focus ? on(next, true) : [])]);
+    const on = (frame, ahead) => stage.shownIn(frame.focus).map((element) => [element, kindOf(stage.scene, frame, ahead)]);
+    stepTags([...on(now, false), ...(next && next.focus !== now.focus && !(next.question && asks()) ? on(next, true) : [])]);
   }
 
   return {

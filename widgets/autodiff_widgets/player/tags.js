@@ -33,10 +33,10 @@ const widthOf = (word) => SIZE + (word ? word.length * 7 + 4 : 0);
 
 /**
  * What a frame does with the element that it is about: whether it runs there, or is only spoken of.
- * @param {Frame} frame @param {boolean} ahead whether the frame is still to come @returns {Kind}
+ * @param {Scene} scene @param {Frame} frame @param {boolean} ahead whether the frame is still to come @returns {Kind}
  */
-export function kindOf({ focus, changes }, ahead) {
-  const runs = changes.some(([key, state]) => state === "active" && stem(key) === stem(focus ?? ""));
+export function kindOf({ runs: any }, { focus, changes }, ahead) {
+  const runs = any !== false && changes.some(([key, state]) => state === "active" && stem(key) === stem(focus ?? ""));
   if (ahead) return runs ? "next" : "then";
   return runs ? "ran" : "now";
 }
@@ -46,8 +46,8 @@ export const tagEntry = (kind) =>
   html("li", {}, svg("svg", { width: "18", height: "18", "aria-hidden": "true" }, tag(kind, "", 1, 1)), SIGNS[kind][1]);
 
 /**
- * What hangs tags on elements, and takes away those that it hung before. Above a node there is room for a word; in a row or on
- * a bar, and on an array's corner, stands the sign alone. All sizes are read before anything is changed, so that the browser lays out once.
+ * What hangs tags on elements, and takes away those that it hung before. A word stands on a node's
+ * left corner, beside the edges that come in above; on the edge of a row, a bar or an array, where no text is, stands the sign alone. All sizes are read before anything is changed, so that the browser lays out once.
  */
 export function tagger() {
   /** @type {Element[]} */
@@ -61,9 +61,9 @@ export function tagger() {
     before = placed.map(({ element, kind, box }) => {
       const isNode = element.classList.contains("node");
       const word = isNode ? SIGNS[kind][1] : "";
-      const x = word ? box.x + 8 : box.x + box.width - SIZE - 4;
-      const above = isNode || box.height > 3 * SIZE;
-      const y = above ? box.y - SIZE + 2 : box.y + (box.height - SIZE) / 2;
+      const isRow = element.classList.contains("row");
+      const x = word ? Math.max(box.x - 24, -6) : box.x + box.width - (isRow ? 6 : SIZE + 4);
+      const y = isRow ? box.y + (box.height - SIZE) / 2 : box.y - SIZE + (isNode || box.height > 3 * SIZE ? 2 : 6);
       return element.appendChild(tag(kind, word, x, y));
     });
   };
