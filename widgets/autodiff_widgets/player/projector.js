@@ -4,6 +4,8 @@ import { html, pushButton, svg } from "./elements.js";
 
 const SMALLEST = 1.25; // how much larger a picture is at least; a larger graph is scrolled, as outside of this mode
 const LARGEST = 3;
+const SNUG = 0.85; // a picture that has to be smaller than that is scrolled instead
+const AROUND = 18; // px, a box's padding and border
 
 /**
  * What fills the window with an element and leaves again. The whole screen is asked for; where that is refused, as
@@ -37,17 +39,28 @@ export function projector(root, changed, signal) {
   return { button, set, on };
 }
 
+/** The natural width of a box's picture. @param {HTMLElement} box */
+export const pictureWidth = (box) => parseFloat(box.firstElementChild?.getAttribute("width") ?? "0");
+
 /**
- * Make pictures as large as their boxes allow, or give them their natural size again.
+ * Make pictures as large as their boxes allow, or give them their natural size again; a graph that nearly fits into its box is
+ * shown whole.
  * @param {HTMLElement[]} boxes @param {boolean} large
  */
 export function sizePictures(boxes, large) {
-  for (const box of boxes) {
+  for (const [place, box] of boxes.entries()) {
     const picture = /** @type {SVGElement} */ (box.firstChild);
-    const [width, height] = ["width", "height"].map((name) => parseFloat(picture.getAttribute(name) ?? "0"));
-    const room = Math.min((box.clientWidth - 18) / width, (box.clientHeight - 18) / height);
-    const scale = large && Number.isFinite(room) ? Math.max(SMALLEST, Math.min(LARGEST, room)) : 0;
-    picture.style.width = scale ? `${width * scale}px` : "";
-    picture.style.height = scale ? "auto" : ""; // a list is as wide as its box at most, and keeps its shape
+    const [width, height] = [pictureWidth(box), parseFloat(picture.getAttribute("height") ?? "0")];
+    // Not the height that the box has: that follows the picture's.
+    const high = large ? box.offsetHeight : parseFloat(getComputedStyle(box).maxHeight);
+    const [across, down] = [(box.offsetWidth - AROUND) / width, (high - AROUND) / height];
+    const scale = large ? enlarged(across, down, Boolean(place)) : place || Math.min(across, down) < SNUG ? 1 : Math.min(across, down, 1);
+    const sized = Number.isFinite(scale) && scale > 0 && scale !== 1;
+    picture.style.width = sized ? `${width * scale}px` : "";
+    picture.style.height = sized ? `${height * scale}px` : "";
   }
 }
+
+/** A list beside the graph, and what is nearly as wide as its box, has its whole width in sight. @param {number} across @param {number} down @param {boolean} isBeside */
+const enlarged = (across, down, isBeside) =>
+  Math.max(Math.min(across, down, LARGEST), isBeside || across >= 1 ? Math.min(SMALLEST, across) : SMALLEST);
