@@ -13,7 +13,7 @@ from typing import Any
 import autodiff_widgets as aw
 import numpy as np
 import pytest
-from autodiff_widgets.cell_arrays import CellArray
+from autodiff_widgets.cell_arrays import ROOM, CellArray, cell_text
 from autodiff_widgets.formulas import Formula, formula
 from autodiff_widgets.view import View
 
@@ -92,6 +92,42 @@ def test_a_choice_says_what_decided() -> None:
     notes = list(aw.OpView("maximum", np.array([1.0]), np.array([2.0])).scene.notes.values())
     assert "x̄[0] = 0, because x[0] ≤ y[0] and x[0] ≠ y[0]" in notes
     assert "x̄[0] = g[0]·[out[0] > 0] = 1·[0 > 0] = 0" in view.scene.notes.values()
+
+
+def test_a_truth_value_is_said_as_one_and_a_condition_without_a_comparison_too() -> None:
+    assert "out[0] = x[0] > y[0] = 1 > 3 = false" in aw.OpView("greater", [1.0], [3.0]).scene.notes.values()
+    notes = aw.OpView("where", [True, False], [1.0, 2.0], [3.0, 4.0]).scene.notes.values()
+    assert {"out[0] = x[0] = 1, because condition[0] is true", "x̄[1] = 0, because condition[1] is false"} <= set(notes)
+
+
+def test_a_change_of_dtype_that_changes_the_number_is_written() -> None:
+    notes = aw.OpView("astype", [1.5, 2.0], dtype="int32").scene.notes.values()
+    assert set(notes) == {"out[0] = int32(x[0]) = int32(1.5) = 1", "out[1] = x[1] = 2"}
+
+
+def test_plain_numbers_are_followed_like_arrays() -> None:
+    notes = aw.OpView("mul", 2.0, 3.0).scene.notes.values()
+    assert {"out = x·y = 2·3 = 6", "x̄ = g·y = 1·3 = 3", "y\u0304 = g·x = 1·2 = 2"} <= set(notes)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "uint8", "bool"])
+def test_every_number_fits_into_its_cell(dtype: str) -> None:
+    random = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        drawn = (random.normal(size=300) * 10.0 ** random.integers(-300, 300, 300)).astype(dtype)
+        small = np.array([0, 1, 1234567, -1234567]).astype(dtype)
+    ends = np.array({"float16": [65504, -6e-8], "int64": [2**63 - 1, -(2**63)]}.get(dtype, []), dtype)
+    for number in (*drawn, *small, *ends, *np.array([np.nan, np.inf, -np.inf])):
+        text = cell_text(number)
+        assert len(text) <= ROOM, number
+        if np.isfinite(number) and number and dtype != "bool":
+            assert float(text.replace("−", "-")) == pytest.approx(float(number), rel=0.5)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2), (0, 3)])
+def test_an_array_without_numbers_says_so(shape: tuple[int, ...]) -> None:
+    assert CellArray("k", "k", "x", "x", np.zeros(shape)).size_text == f"{shape} float64: no numbers"
+    assert ET.fromstring(aw.OpView("relu", np.zeros(shape)).svg()) is not None
 
 
 def test_numbers_that_are_drawn_at_random_are_not_explained_by_others() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +21,8 @@ CELLS = 128  # drawn of one array, at most, as far as more than one slice of it 
 SLICES = 4
 NARROW = 3  # columns of slices that stand side by side
 WIDTH, HEIGHT = 64.0, 25.0  # px of a cell
+ROOM = 7  # characters of a number in it
+_POWER = re.compile(r"e\+?(-?)0*")  # of ten, without what says nothing
 SIDE, TOP, HEAD, PAD = 28.0, 17.0, 40.0, 10.0  # px: row labels, column labels, the array's name, the frame around
 
 Index = tuple[int, ...]
@@ -57,6 +60,8 @@ class CellArray:
         """
         shape = self.values.shape
         what = f"{shape} {self.values.dtype}" if shape else f"one number, {self.values.dtype}"
+        if 0 in shape:
+            return f"{what}: no numbers"
         count, slices = math.prod(shape[:-2]), len(list(_slices(shape)))
         cut = [f"{slices} of {count} slices"] if slices < count else []
         cut += [f"{word} 0–{WINDOW - 1}" for axis, word in ((-2, "rows"), (-1, "columns")) if self._is_cut(axis)]
@@ -151,9 +156,15 @@ def cell_text(value: Any) -> str:
 
     >>> [cell_text(value) for value in (np.float64(-0.404603), np.float64(6.2e-17), np.int64(12), np.bool_(True))]
     ['−0.405', '6.2e−17', '12', 'true']
+    >>> [cell_text(value) for value in (np.float64(-9.87e-250), np.float64(1.2e250), np.int64(2**62))]
+    ['−1e−249', '1.2e250', '4.6e18']
     """
-    text = number_text(value, 3) if len(number_text(value, 3)) <= 6 else number_text(value, 2)
-    return {"True": "true", "False": "false"}.get(text, text.replace("-", "−"))
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    tries = (value, 3, 6), (value, 2, ROOM), (float(value), 2, ROOM), (float(value), 1, ROOM)
+    texts = [_POWER.sub(r"e\1", number_text(number, digits)) for number, digits, _ in tries]
+    text = next((text for text, (_, _, room) in zip(texts, tries, strict=True) if len(text) <= room), texts[-1])
+    return text.replace("-", "−")
 
 
 def _slices(shape: Sequence[int]) -> Iterator[Index]:

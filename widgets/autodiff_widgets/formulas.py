@@ -75,10 +75,15 @@ def formula(cell: Any, value: Any) -> Formula:
     if not isinstance(cell, ad.Cell):
         return Formula("", "", number(value).text)
     writer = _Writer(Parts(cell))
+    names, numbers, text = writer.by_names(), writer.by_numbers(), number(value).text
+    if np.asarray(value).dtype == bool:
+        text = _truth(value)
+    elif not writer.parts.whole.inside and numbers != text:  # only the dtype is another: 1.5 becomes 1
+        names, numbers = (f"{np.asarray(value).dtype}({one})" for one in (names, numbers))
     return Formula(
-        writer.by_names(),
-        writer.by_numbers(),
-        number(value).text,
+        names,
+        numbers,
+        text,
         tuple(writer.letters_explained()),
         tuple(_decisions(writer.parts.conditions)),
     )
@@ -198,7 +203,11 @@ def _decisions(conditions: Sequence[Any]) -> list[str]:
 def _true(condition: Any) -> str:
     """A condition, turned round where it does not hold."""
     text = _Writer(Parts(condition)).by_names()
-    if condition.value:
-        return text
     sign, opposite = _INFIX.get(condition.name), _INFIX.get(_OPPOSITE.get(condition.name, ""))
-    return text.replace(sign[0], opposite[0], 1) if sign and opposite else f"{text} is not so"
+    if not sign or not opposite:
+        return f"{text} is {_truth(condition.value)}"
+    return text if condition.value else text.replace(sign[0], opposite[0], 1)
+
+
+def _truth(value: Any) -> str:
+    return str(bool(value)).lower()

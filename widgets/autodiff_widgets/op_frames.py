@@ -22,7 +22,7 @@ LEGEND = (
     ("active", "runs now"), ("used", "is read"), ("target", "arrives"), ("done", "known"),
     ("above", "bar: above 0, by size"), ("below", "hatched bar: below 0"),
 )  # fmt: skip
-EXAMPLE = 120  # characters of a formula that a caption shows
+EXAMPLE = 90  # characters of a formula that a caption shows
 
 Rows = tuple[tuple[str, str], ...]
 

@@ -84,6 +84,10 @@ def _operands(callee: Any, inputs: Sequence[Any]) -> list[Any]:
             raise TypeError(
                 f"OpView: an input of {_name(callee)} is {described(one)}; inputs are arrays, Tensors or numbers"
             )
+    if not any(
+        hasattr(one, "shape") for one in inputs
+    ):  # all numbers: else one is a constant in what is done to the others
+        return [np.asarray(one) for one in inputs]
     return list(inputs)
 
 
