@@ -110,7 +110,7 @@ ENTRIES = (
     Entry("TrainingView", 'aw.TrainingView(training.compare(training.mlp_on_digits(), faults.lost_sign("cross_entropy")))',
           "Two trainings from the same numbers, one of them with a bug."),
     Entry("ShapeCostView",
-          'aw.ShapeCostView(shape_claims.region((32, 64), (1 << 12, 1 << 14), estimates=True, loops="blocked"))',
+          'aw.ShapeCostView(shape_claims.region((32, 64), (1 << 14, 1 << 17, 1 << 20), estimates=True, loops="blocked"))',
           "What a wrong shape rule costs: where fusing by it is worth it, and where it is not."),
     Entry("LiveView", "watched(block, 2.0, 0.5)",
           "What code does with Tensors, drawn while it runs: each op call as it is made, each gradient as it arrives."),

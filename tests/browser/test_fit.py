@@ -1,4 +1,4 @@
-"""What a class sees at 1280 × 720: a whole player, in which nothing moves while it is stepped, and no writing is tiny or covered."""
+"""What a class sees at 1280 × 720: a whole player; nothing in it moves while it is stepped, no writing is tiny or covered."""
 
 from __future__ import annotations
 

@@ -100,11 +100,11 @@ class Plot:
         for tick in self.up.ticks():
             y = bottom - self.up.place(tick)
             parts.append(shapes.line([(left, y), (right, y)], "grid"))
-            parts.append(shapes.heading(number_text(tick, 3), left - 8, y + 4, "detail", "end"))
+            parts.append(shapes.heading(_tick_text(tick), left - 8, y + 4, "detail", "end"))
         for tick in self.across.ticks():
             x = left + self.across.place(tick)
             parts.append(shapes.line([(x, bottom), (x, bottom + 5)], "grid"))
-            parts.append(shapes.heading(number_text(tick, 3), x, bottom + 20, "detail", "middle"))
+            parts.append(shapes.heading(_tick_text(tick), x, bottom + 20, "detail", "middle"))
         parts.append(shapes.line([(left, bottom - self.up.length), (left, bottom), (right, bottom)], "axis"))
         parts.append(shapes.heading(below, right, bottom + 38, "detail", "end"))
         parts.append(shapes.heading(above, left, bottom - self.up.length - 12, "detail"))
@@ -122,6 +122,10 @@ def pieces(points: Sequence[Point | None], number: int) -> list[str]:
         found.append(shapes.line([before, here], css, offset=so_far % period))
         so_far += math.dist(before, here)
     return found[: len(points)]
+
+
+def _tick_text(tick: float) -> str:
+    return f"{tick:,.0f}" if 1000 <= abs(tick) < 1e7 else number_text(tick, 3)
 
 
 def run_css(number: int) -> str:

@@ -64,8 +64,12 @@ def _text(line: str | Entry | Share) -> str:
 
 
 def _bar(share: Share, box: Box) -> str:
-    drawn = shapes.bar("", replace(box, width=max(share.part * box.width, 3.0)), "forward", share.text)
-    return shapes.column(share.key, box, share.text, drawn + shapes.heading(share.text, box.x + 10, box.middle + 5, ""))
+    """A bar with its text inside, or behind it where it is too short."""
+    bar = replace(box, width=max(share.part * box.width, 3.0))
+    needed = shapes.text_width(share.text, shapes.DETAIL) + 10
+    begin = bar.right if bar.width < needed <= box.width - bar.width else bar.x
+    drawn = shapes.bar("", bar, "forward", share.text)
+    return shapes.column(share.key, box, share.text, drawn + shapes.heading(share.text, begin + 10, box.middle + 5, ""))
 
 
 def _lefts(rows: Sequence[tuple[Text, ...]]) -> list[float]:
