@@ -47,6 +47,12 @@ def explained(request: pytest.FixtureRequest) -> aw.Explanation:
     return EXPLAINED[request.param]()
 
 
+def test_graph_and_order_bear_the_name_of_the_function() -> None:
+    titles = [view.scene.title for view in aw.explain(mlp_loss, *mlp_arguments()).views[:2]]
+    assert titles[0].startswith("1. The graph: Graph mlp_loss: ")
+    assert titles[1].startswith("2. The order: Topological order of mlp_loss by ")
+
+
 def view(explained: aw.Explanation, kind: type[aw.View]) -> Any:
     return next(view for view in explained.views if isinstance(view, kind))
 

@@ -162,6 +162,14 @@ test("Where a step runs nothing, nothing is said to run", (t) => {
   assert.doesNotMatch(el.querySelector(".legend").textContent, /ran|runs/);
 });
 
+test("An input is there and does not run", (t) => {
+  laidOut(t);
+  const scene = diamond();
+  scene.panes[0].svg = scene.panes[0].svg.replace(/class="node[^"]*" data-op="a"/, 'class="node input" data-op="a"');
+  const { el } = show(scene);
+  assert.equal(el.querySelector('.input[data-op="a"] .tag').textContent, "this step");
+});
+
 test("A reader who is asked what comes next is not shown it before", (t) => {
   laidOut(t);
   const scene = diamond();

@@ -85,7 +85,7 @@ def explain(
     simulated = schedule.simulate(tasks, workers, policy)
     _, whole = schedule.run(joint, values, workers, policy, costs=costs)
     real = from_the_first_task(whole)
-    graph, order = GraphView(joint), TopologicalOrderView(flow.graph)
+    graph, order = GraphView(joint), TopologicalOrderView(replace(flow.graph, name=joint.name))
     for view in (graph, order):
         view.learn(flow)
     views: dict[str, View | None] = {
@@ -130,7 +130,8 @@ def joint_graph(subject: Any, arguments: Sequence[Any]) -> tuple[GradientFlowVie
         flow = GradientFlowView(subject, *arguments)
         inputs, of_inputs = floating_inputs(subject, arguments, "explain")
         values = list(inputs.values())
-        return flow, linked(_recorded(of_inputs, values), flow.graph), values
+        joint = linked(_recorded(of_inputs, values), flow.graph)
+        return flow, replace(joint, name=name_of(subject)), values
     wanted = "a loss, or a function and its arguments"
     if callable(subject):
         raise TypeError(f"explain: got the function {name_of(subject)} alone; pass {wanted}: explain(f, 2.0, 3.0)")

@@ -102,7 +102,7 @@ class GraphView(OpensOps):
         self._blocks: dict[str, Repeat] = {}  # the boxes of all levels that were drawn
         repeats = [one for one in self._repeats if not any(lies_in(one.scopes[0], scope) for scope in self._collapse)]
         note = graphs.NO_REPEATS if self._wants_repeats and not self._repeats else ""
-        return self._drawn(self.graph, f"Graph {self.graph.name}: {graphs.size_words(self.graph)}", repeats, note=note)
+        return self._drawn(self.graph, graphs.title(self.graph), repeats, note=note)
 
     def _one_block(self, repeat: Repeat) -> Scene:
         """The scene of one block, whose sentences and facts call its nodes as those of the whole graph do."""

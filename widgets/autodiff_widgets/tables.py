@@ -39,7 +39,7 @@ def table(label: str, lines: Iterable[str | Entry | Share]) -> Pane:
     """
     lines = list(lines)
     lefts = _lefts([line.cells for line in lines if isinstance(line, Entry)])
-    width = max([lefts[-1], *(shapes.text_width(text, shapes.LABEL) for text in map(_text, lines))])
+    width = max([lefts[-1], *map(_least_width, lines)])
     parts: list[str] = []
     y = MARGIN
     for line in lines:
@@ -58,16 +58,21 @@ def table(label: str, lines: Iterable[str | Entry | Share]) -> Pane:
     return Pane(shapes.page(width + 2 * MARGIN, y + MARGIN, parts), label)
 
 
-def _text(line: str | Entry | Share) -> str:
-    """The text that a heading or a bar has no columns for."""
-    return "" if isinstance(line, Entry) else line if isinstance(line, str) else line.text + "  "
+def _least_width(line: str | Entry | Share) -> float:
+    """The width that a heading needs, or a bar, whose text has room inside or behind it, however long it is."""
+    if isinstance(line, Share):
+        return 2 * _text_room(line)
+    return shapes.text_width(line, shapes.LABEL) if isinstance(line, str) else 0.0
+
+
+def _text_room(share: Share) -> float:
+    return shapes.text_width(share.text, shapes.DETAIL) + 10
 
 
 def _bar(share: Share, box: Box) -> str:
     """A bar with its text inside, or behind it where it is too short."""
     bar = replace(box, width=max(share.part * box.width, 3.0))
-    needed = shapes.text_width(share.text, shapes.DETAIL) + 10
-    begin = bar.right if bar.width < needed <= box.width - bar.width else bar.x
+    begin = bar.x if bar.width >= _text_room(share) else bar.right
     drawn = shapes.bar("", bar, "forward", share.text)
     return shapes.column(share.key, box, share.text, drawn + shapes.heading(share.text, begin + 10, box.middle + 5, ""))
 

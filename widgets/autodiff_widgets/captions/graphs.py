@@ -12,6 +12,11 @@ def size_words(graph: Graph) -> str:
     return f"{counted(len(graph), 'node')}, {counted(sum(1 for _ in graph.edges), 'edge')}"
 
 
+def title(graph: Graph) -> str:
+    """What a graph is called, and how large it is; a graph without a name is called "graph"."""
+    return f"Graph{'' if graph.name == 'graph' else f' {graph.name}'}: {size_words(graph)}"
+
+
 def opening(title: str) -> str:
     """How the steps through a graph begin."""
     return f"{title}. Step to see the nodes in the order in which they were recorded."

@@ -5,7 +5,7 @@ import { asker, breadcrumb, zoom } from "./insides.js";
 import { listenToKeys, walkByKeys } from "./keyboard.js";
 import { joinPage, reporter, tellPainted } from "./model.js";
 import { HINT, captionPanel, detailsPanel, legendItems } from "./panels.js";
-import { projector, sizePictures, pictureWidth } from "./projector.js";
+import { projector, sizePictures, natural } from "./projector.js";
 import { questions } from "./questions.js";
 import { searchField } from "./search.js";
 import { spotlight } from "./spotlight.js";
@@ -250,7 +250,7 @@ export function buildPlayer(el, model, signal) {
   /** The column of facts takes room from the picture only when there is something in it, or when there is room to spare. */
   function arrange() {
     const alone = stage.boxes.length === 1;
-    const [first, ...others] = stage.boxes.map(pictureWidth);
+    const [first, ...others] = stage.boxes.map(natural);
     const spare = body.clientWidth - 280 >= first;
     const nothing = Object.keys(stage.scene.facts).length === 0 && stage.opens.size === 0;
     details.root.hidden = details.root.dataset.filled === "false" && (nothing || !alone || !spare || large.on());

@@ -39,8 +39,8 @@ export function projector(root, changed, signal) {
   return { button, set, on };
 }
 
-/** The natural width of a box's picture. @param {HTMLElement} box */
-export const pictureWidth = (box) => parseFloat(box.firstElementChild?.getAttribute("width") ?? "0");
+/** The natural width, or height, of a box's picture. @param {HTMLElement} box */
+export const natural = (box, side = "width") => parseFloat(box.firstElementChild?.getAttribute(side) ?? "0");
 
 /**
  * Make pictures as large as their boxes allow, or give them their natural size again; a graph that nearly fits into its box is
@@ -50,17 +50,18 @@ export const pictureWidth = (box) => parseFloat(box.firstElementChild?.getAttrib
 export function sizePictures(boxes, large) {
   for (const [place, box] of boxes.entries()) {
     const picture = /** @type {SVGElement} */ (box.firstChild);
-    const [width, height] = [pictureWidth(box), parseFloat(picture.getAttribute("height") ?? "0")];
+    const [width, height] = [natural(box), natural(box, "height")];
     // Not the height that the box has: that follows the picture's.
     const high = large ? box.offsetHeight : parseFloat(getComputedStyle(box).maxHeight);
     const [across, down] = [(box.offsetWidth - AROUND) / width, (high - AROUND) / height];
-    const scale = large ? enlarged(across, down, Boolean(place)) : place || Math.min(across, down) < SNUG ? 1 : Math.min(across, down, 1);
+    const whole = Math.min(across, down);
+    const scale = large ? enlarged(across, whole, place > 0) : place || whole < SNUG ? 1 : Math.min(whole, 1);
     const sized = Number.isFinite(scale) && scale > 0 && scale !== 1;
     picture.style.width = sized ? `${width * scale}px` : "";
     picture.style.height = sized ? `${height * scale}px` : "";
   }
 }
 
-/** A list beside the graph, and what is nearly as wide as its box, has its whole width in sight. @param {number} across @param {number} down @param {boolean} isBeside */
-const enlarged = (across, down, isBeside) =>
-  Math.max(Math.min(across, down, LARGEST), isBeside || across >= 1 ? Math.min(SMALLEST, across) : SMALLEST);
+/** A list beside the graph, and what is nearly as wide as its box, has its whole width in sight. @param {number} across @param {number} whole @param {boolean} isBeside */
+const enlarged = (across, whole, isBeside) =>
+  Math.max(Math.min(whole, LARGEST), isBeside || across >= 1 ? Math.min(SMALLEST, across) : SMALLEST);

@@ -43,7 +43,7 @@ export function spotlight(asks) {
   function tagSteps() {
     const [now, next] = [0, 1].map((more) => stage.scene.frames[stage.reel.at + more]);
     /** @type {(frame: Frame, ahead: boolean) => [SVGElement, import("./tags.js").Kind][]} */
-    const on = (frame, ahead) => stage.shownIn(frame.focus).map((element) => [element, kindOf(stage.scene, frame, ahead)]);
+    const on = (frame, ahead) => stage.shownIn(frame.focus).map((element) => [element, kindOf(stage.scene, frame, ahead, element)]);
     stepTags([...on(now, false), ...(next && next.focus !== now.focus && !(next.question && asks()) ? on(next, true) : [])]);
   }
 

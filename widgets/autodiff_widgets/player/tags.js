@@ -33,10 +33,11 @@ const widthOf = (word) => SIZE + (word ? word.length * 7 + 4 : 0);
 
 /**
  * What a frame does with the element that it is about: whether it runs there, or is only spoken of.
- * @param {Scene} scene @param {Frame} frame @param {boolean} ahead whether the frame is still to come @returns {Kind}
+ * @param {Scene} scene @param {Frame} frame @param {boolean} ahead whether the frame is still to come
+ * @param {Element} [element] that shows it: an input or a constant does not run @returns {Kind}
  */
-export function kindOf({ runs: any }, { focus, changes }, ahead) {
-  const runs = any !== false && changes.some(([key, state]) => state === "active" && stem(key) === stem(focus ?? ""));
+export function kindOf({ runs: any }, { focus, changes }, ahead, element) {
+  const runs = any !== false && !element?.matches(".input, .constant") && changes.some(([key, state]) => state === "active" && stem(key) === stem(focus ?? ""));
   if (ahead) return runs ? "next" : "then";
   return runs ? "ran" : "now";
 }
