@@ -250,7 +250,7 @@ export function buildPlayer(el, model, signal) {
   /** The column of facts takes room from the picture only when there is something in it, or when there is room to spare. */
   function arrange() {
     const alone = stage.boxes.length === 1;
-    const [first, ...others] = stage.boxes.map(natural);
+    const [first, ...others] = stage.boxes.map((box) => natural(box));
     const spare = body.clientWidth - 280 >= first;
     const nothing = Object.keys(stage.scene.facts).length === 0 && stage.opens.size === 0;
     details.root.hidden = details.root.dataset.filled === "false" && (nothing || !alone || !spare || large.on());
