@@ -1,7 +1,7 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
-A notebook and a saved page each hold one module without imports. Indents and comments, which are for readers and for the type
-checker, stay here. In a notebook anywidget runs two small modules beside it: for each view the loader, which finds the player,
+A notebook and a saved page each hold one module without imports. Indents, line breaks and comments, which are for readers and
+for the type checker, stay here. In a notebook anywidget runs two small modules beside it: for each view the loader, which finds the player,
 and for the widget that holds the player what makes JupyterLab save all that is shown.
 """
 
@@ -22,7 +22,7 @@ _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _DOCUMENTATION = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
 _REASON = re.compile(r"^ *// .*\n| // .*$", re.MULTILINE)
-_INDENT = re.compile(r"^ +", re.MULTILINE)
+_INDENT = re.compile(r"^[ \n]+", re.MULTILINE)
 
 
 def joined(*texts: str) -> str:

@@ -8,8 +8,8 @@ export const HINT = "Select an element to see what is known about it.";
 /** A text whose parts between backquotes are shown as code. @param {string} text */
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? html("code", {}, part) : part));
 
-/** About how wide a caption is. @param {string} text */
-const captionWidth = (text) => text.length + 80 * text.split("\n").length + text.split("`").length;
+/** How much room a caption needs: a line that is begun is a line. @param {string} text */
+const extent = (text) => text.length + 80 * text.split("\n").length;
 
 /** What is said of the step, the line of code that it belongs to, and a line for what is said of one element. */
 export function captionPanel() {
@@ -33,8 +33,8 @@ export function captionPanel() {
      */
     fit({ frames, notes }, asks) {
       const all = frames.flatMap(({ caption, question }) => (asks && question ? [question.text, `\n${caption}`] : caption));
-      const longest = [...new Set(all)].sort((a, b) => captionWidth(b) - captionWidth(a)).slice(0, 3);
-      room.replaceChildren(caption, ...longest.map((text) => html("p", { class: "room", "aria-hidden": "true" }, ...withCode(text))));
+      const longest = [...new Set(all)].sort((a, b) => extent(b) - extent(a)).slice(0, 3);
+      room.replaceChildren(caption, ...longest.map((text) => html("p", { class: "room" }, ...withCode(text))));
       source.hidden = !frames.some((frame) => frame.source);
       note.toggleAttribute("data-kept", Boolean(notes));
     },
@@ -85,15 +85,14 @@ export function detailsPanel(open) {
 
 /** The key to the states, lines and tags in use, drawn by the same rules as the picture. @param {Scene} scene */
 export function legendItems(scene) {
-  const { legend, frames } = scene;
-  const items = legend.map(([name, meaning]) => {
+  const items = scene.legend.map(([name, meaning]) => {
     const state = name.split(" ").at(-1) ?? ""; // of "active", "backward", "edge saved", "edge used"
     const sample = name.startsWith("edge")
       ? svg("path", { class: name, "data-s": state, d: "M2 9H30" })
       : svg("g", { class: `node op ${name}`, "data-s": state }, svg("path", { d: "M3 3h26v12H3z" }));
     return html("li", {}, svg("svg", { width: "32", height: "18", "aria-hidden": "true" }, sample), meaning);
   });
-  const focused = frames.filter((frame) => frame.focus);
+  const focused = scene.frames.filter((frame) => frame.focus);
   const tags = new Set([false, true].flatMap((ahead) => focused.map((frame) => kindOf(scene, frame, ahead))));
   if (tags.has("next")) tags.delete("then"); // they have one sign
   return [...items, ...[...tags].map(tagEntry)];

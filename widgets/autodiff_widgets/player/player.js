@@ -214,7 +214,7 @@ export function buildPlayer(el, model, signal) {
 
   /** Room for what will be said and asked. */
   function makeRoom() {
-    const asks = Boolean(model.get("predict")) && stage.scene.frames.some((frame) => frame.question);
+    const asks = Boolean(model.get("predict"));
     words.fit(stage.scene, asks);
     asking.root.toggleAttribute("data-kept", asks);
   }

@@ -50,18 +50,14 @@ export const natural = (box, side = "width") => parseFloat(box.firstElementChild
 export function sizePictures(boxes, large) {
   for (const [place, box] of boxes.entries()) {
     const picture = /** @type {SVGElement} */ (box.firstChild);
-    const [width, height] = [natural(box), natural(box, "height")];
+    const width = natural(box);
     // Not the height that the box has: that follows the picture's.
     const high = large ? box.offsetHeight : parseFloat(getComputedStyle(box).maxHeight);
-    const [across, down] = [(box.offsetWidth - AROUND) / width, (high - AROUND) / height];
-    const whole = Math.min(across, down);
-    const scale = large ? enlarged(across, whole, place > 0) : place || whole < SNUG ? 1 : Math.min(whole, 1);
-    const sized = Number.isFinite(scale) && scale > 0 && scale !== 1;
-    picture.style.width = sized ? `${width * scale}px` : "";
-    picture.style.height = sized ? `${height * scale}px` : "";
+    const across = (box.offsetWidth - AROUND) / width;
+    const whole = Math.min(across, (high - AROUND) / natural(box, "height"));
+    // A list beside the graph, and what is nearly as wide as its box, has its whole width in sight.
+    const most = Math.max(Math.min(whole, LARGEST), place || across >= 1 ? Math.min(SMALLEST, across) : SMALLEST);
+    const scale = large ? most : place || whole < SNUG ? 1 : Math.min(whole, 1);
+    Object.assign(picture.style, scale > 0 && scale !== 1 ? { width: `${width * scale}px`, height: "auto" } : { width: "", height: "" });
   }
 }
-
-/** A list beside the graph, and what is nearly as wide as its box, has its whole width in sight. @param {number} across @param {number} whole @param {boolean} isBeside */
-const enlarged = (across, whole, isBeside) =>
-  Math.max(Math.min(whole, LARGEST), isBeside || across >= 1 ? Math.min(SMALLEST, across) : SMALLEST);

@@ -22,7 +22,7 @@ function tag(kind, word, x, y) {
   return svg(
     "g",
     { class: `tag ${kind}`, transform: `translate(${x} ${y})`, "aria-hidden": "true" },
-    svg("rect", { width: `${widthOf(word)}`, height: String(SIZE), rx: "4" }),
+    svg("rect", { width: `${widthOf(word)}`, height: `${SIZE}`, rx: "4" }),
     svg("path", { d: SIGNS[kind][0], transform: "translate(3 3)" }),
     svg("text", { x: "17", y: "12" }, word),
   );
@@ -60,11 +60,11 @@ export function tagger() {
     });
     for (const old of before) old.remove();
     before = placed.map(({ element, kind, box }) => {
-      const isNode = element.classList.contains("node");
+      const isNode = element.matches(".node");
       const word = isNode ? SIGNS[kind][1] : "";
-      const isRow = element.classList.contains("row");
+      const isRow = element.matches(".row");
       const x = word ? Math.max(box.x - 24, -6) : box.x + box.width - (isRow ? 6 : SIZE + 4);
-      const y = isRow ? box.y + (box.height - SIZE) / 2 : box.y - SIZE + (isNode || box.height > 3 * SIZE ? 2 : 6);
+      const y = isRow ? box.y + (box.height - SIZE) / 2 : box.y - (isNode || box.height > 48 ? 14 : 10);
       return element.appendChild(tag(kind, word, x, y));
     });
   };
