@@ -80,8 +80,8 @@ def cost_opening(op: str, widths: list[int]) -> str:
 def cost_caption(width: int, ratios: Sequence[float]) -> str:
     """What the wrong rule costs at one width."""
     words = cost_words(ratios)
-    much = "" if words == "1" else f" {words} times"
-    return f"At width {width} the wrong rule takes{much} as long as the right one."
+    much = "as long as the right one: 1 times" if words == "1" else f"{words} times as long as the right one"
+    return f"At width {width} the wrong rule takes {much}."
 
 
 def cost_words(ratios: Sequence[float]) -> str:

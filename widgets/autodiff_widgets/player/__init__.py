@@ -1,8 +1,8 @@
 """The player: what plays a Scene in the browser, as modules that are joined into one text.
 
-A notebook and a saved page each hold one module without imports. Indents, line breaks and comments, which are for readers and
-for the type checker, stay here. In a notebook anywidget runs two small modules beside it: for each view the loader, which finds the player,
-and for the widget that holds the player what makes JupyterLab save all that is shown.
+A notebook and a saved page each hold one module without imports. Indents, most line breaks and comments, which are for readers
+and for the type checker, stay here. In a notebook anywidget runs two small modules beside it: for each view the loader, which
+finds the player, and for the widget that holds the player what makes JupyterLab save all that is shown.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _DOCUMENTATION = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
 _REASON = re.compile(r"^ *// .*\n| // .*$", re.MULTILINE)
 _INDENT = re.compile(r"^[ \n]+", re.MULTILINE)
+_BREAK = re.compile(r"(?<=[{(,;])\n(?=.)")  # where no statement can end by itself
 
 
 def joined(*texts: str) -> str:
@@ -30,8 +31,10 @@ def joined(*texts: str) -> str:
 
     >>> joined("/** One. */\\nexport const one = 1;\\n", 'import { one } from "./a.js";\\nexport default one;\\n')
     'const one = 1;\\nexport default one;\\n'
+    >>> joined("let two = 1;\\n\\n  two += 1;\\n")
+    'let two = 1;two += 1;\\n'
     """
-    for left_out in (_IMPORT, _EXPORT, _DOCUMENTATION, _REASON, _INDENT):
+    for left_out in (_IMPORT, _EXPORT, _DOCUMENTATION, _REASON, _INDENT, _BREAK):
         texts = tuple(left_out.sub("", text) for text in texts)
     return "\n".join(text.strip() for text in texts) + "\n"
 
