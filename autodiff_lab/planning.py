@@ -318,20 +318,20 @@ class _Planner:
             calls.setdefault(self.step_of_node[line.node], []).append(place)
         steps: list[Step] = []
         step_of = [0] * len(lines.calls)
+        needed = frozenset(self.graph.outputs)
         for unit in sorted(calls, key=lambda one: calls[one][0]):
-            steps.append(self._step(len(steps), unit, lines, calls[unit]))
+            steps.append(self._step(len(steps), unit, lines, calls[unit], needed))
             for place in calls[unit]:
                 step_of[place] = len(steps) - 1
             if self.tell is not None:
                 self.tell(events.StepPlanned(steps[-1].number, steps[-1].nodes, steps[-1].kind, len(calls[unit])))
         return tuple(steps), step_of
 
-    def _step(self, number: int, unit: int, lines: Lines, calls: Sequence[int]) -> Step:
+    def _step(self, number: int, unit: int, lines: Lines, calls: Sequence[int], needed: frozenset[int]) -> Step:
         nodes, name = self.kinds[unit]
         inside = set(nodes)
         last = self.graph.nodes[nodes[-1]]
         reads = dict.fromkeys(i for n in nodes for i in self.graph.nodes[n].inputs if i not in inside)
-        needed = set(self.graph.outputs)
         writes = [n for n in nodes if n in needed or set(self.graph.consumers[n]) - inside]
         kind = _kind([lines.calls[place] for place in calls])
         return Step(number, nodes, name, kind, tuple(reads), tuple(writes), last.phase, last.device, tuple(calls))

@@ -1,9 +1,9 @@
 """How time and memory grow with size: ``make bench-report``, or ``python -m benchmarks.growth``, in under 4 minutes.
 
 Each curve is CPU time of this process, medians, on a logarithmic scale both ways, where a power of n is a straight line; its
-slope over the upper half is fitted by least squares. n · log n has a slope of 1.1 there; one over 1.2 is reported. Memory is
-what Python holds of the result (tracemalloc). What existed before is hidden from the garbage collector while an act is timed.
-Prints while it measures, and writes ``results/growth.txt`` and ``growth.html``.
+slope over the last four points is fitted by least squares. n · log n has a slope of 1.1 there; one over 1.2 is reported.
+Memory is what Python holds of the result (tracemalloc). What existed before is hidden from the garbage collector while an act
+is timed. Prints while it measures, and writes ``results/growth.txt`` and ``growth.html``.
 
 To record a graph of 10⁶ nodes takes half a minute: what is done with graphs ends at 10⁵ unless ``--largest 1000000`` is given.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import statistics
 import time
 import tracemalloc
@@ -21,6 +22,9 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # before NumPy loads: threads that wait use CPU time too
 
 import numpy as np
 from autodiff_widgets.export import PICTURE_CSS
@@ -64,8 +68,8 @@ class Grown:
 
     @property
     def slope(self) -> float:
-        """The exponent of n that fits the upper half of the points."""
-        upper = self.points[-max(3, len(self.points) // 2 + 1) :]
+        """The exponent of n that fits the last four points."""
+        upper = self.points[-4:]
         sizes, figures = (np.log([point[part] for point in upper]) for part in (0, 1))
         return float(np.polyfit(sizes, figures, 1)[0])
 

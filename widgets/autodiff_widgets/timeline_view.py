@@ -25,6 +25,7 @@ from .values import time_text
 from .view import View
 
 MOST_STEPS = 2000
+NEAR = 50  # tasks begun before a task, of which a reader may think that it waited for them
 LEGEND = (("active", "runs now"), ("used", "has just ended"))
 
 
@@ -112,6 +113,7 @@ class _Film:
         self.charts = charts
         self.names = timeline_names([chart.timeline for chart in charts])
         self.happenings = [_happenings(chart) for chart in charts]
+        self.place = {task: place for place, task in enumerate(charts[0].timeline.order)}
         times = sorted({time for happening in self.happenings for time in happening})
         together = ceil(len(times) / MOST_STEPS)
         self.moments = [times[place : place + together] for place in range(0, len(times), together or 1)]
@@ -155,11 +157,12 @@ class _Film:
         t, name = chart.timeline, task_names(chart.timeline.tasks)
         now = self.happenings[0].get(time, _Happening([], [], []))
         for task in now.begun:
-            needed = {*t.tasks.predecessors[task], *(other for other in t.order if t.lanes[other] == t.lanes[task])}
-            ended = [other for other in now.ended if other in needed]
+            before = t.tasks.predecessors[task]
+            ended = [other for other in now.ended if other in before or t.lanes[other] == t.lanes[task]]
             if len(ended) == 1:
-                others = [other for other in t.order if t.starts[other] < time and other != task]
-                others.sort(key=lambda other: (other not in t.tasks.predecessors[task], -t.ends[other]))
+                near = t.order[max(0, self.place[task] - NEAR) : self.place[task]]
+                others = [other for other in dict.fromkeys((*before, *near)) if t.starts[other] < time]
+                others.sort(key=lambda other: (other not in before, -t.ends[other]))
                 text = said.waited_question(name(task), time)
                 return which(text, ended[0], others, chart.keys.__getitem__, lambda one: name(one).strip("`"))
         return None
