@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from autodiff_widgets.export import PLAYER_JS
 from autodiff_widgets.graph_view import GraphView
 from autodiff_widgets.layout import place
+from autodiff_widgets.player import PLAYER_JS
 
 from autodiff_lab import quiet
 from benchmarks.drawn import LAYERS, joint_mlp
