@@ -81,6 +81,9 @@ def _group(members: Sequence[int], widths: Sequence[float], gap: float) -> _Grou
 
 def _pull(group: _Group, neighbours: Sequence[Near] | Mapping[int, Near], pull: Sequence[float]) -> _Pull | None:
     """A group's heaviest members decide, and each wants the mean of its neighbours; None where it has none."""
+    if len(group.members) == 1 and len(neighbours[group.members[0]]) == 1:  # as nearly all are
+        other, beside = neighbours[group.members[0]][0]
+        return _Pull(pull[group.members[0]], beside, [(1.0, other)])
     pulled = [(item, at) for item, at in zip(group.members, group.offsets, strict=True) if neighbours[item]]
     if not pulled:
         return None

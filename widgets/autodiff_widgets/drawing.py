@@ -13,6 +13,7 @@ from . import shapes
 from .captions import counted, graphs
 from .captions.sentences import and_note
 from .collapsing import collapsed, first_nodes
+from .collector import paused
 from .layout import Engine, Layout, place
 from .repeats import Repeat
 from .scene import Change, Pane, State
@@ -121,6 +122,7 @@ class Drawing:
         return () if element is None else (Change(element, state),)
 
 
+@paused()
 def draw(
     graph: Graph,
     label: str,

@@ -13,6 +13,7 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, caption, passes
 from .captions.passes import shape_words
 from .captions.sentences import and_note
+from .collector import paused
 from .drawing import draw, key_of, node_label, node_name
 from .facts import Rows, graph_facts
 from .fusion_gains import gains, moved
@@ -70,6 +71,7 @@ class FusionView(OpensOps):
         super().__init__(self._insides.opened(fusion_scene(self.fusion, told, loops)), [*told, *loops], **traits)
 
 
+@paused()
 def fusion_scene(fusion: Fusion, told: Sequence[Event], loops: Sequence[events.LoopChosen] = ()) -> Scene:
     """The scene of a fusion: a frame for each pair and for each group of several ops, or for the groups alone."""
     forming = _Forming(fusion, loops)

@@ -10,6 +10,7 @@ from autodiff_lab.events import Event
 from autodiff_lab.graph import Graph
 
 from .captions import gradients
+from .collector import paused
 from .drawing import node_text
 from .facts import graph_facts
 from .gradient_frames import GradientFrames, of_reverse_mode
@@ -92,6 +93,7 @@ class GradientFlowView(OpensOps):
         super().__init__(self._insides.opened(scene), [*heard, *told], **traits)
 
 
+@paused()
 def gradient_scene(frames: GradientFrames, title: str) -> Scene:
     """The scene of a forward pass, if it was heard, of a reverse sweep, and of forward mode, if it ran."""
     for event in frames.heard:

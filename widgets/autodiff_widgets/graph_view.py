@@ -13,6 +13,7 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, graphs
 from .captions.sentences import and_note
 from .collapsing import scopes_of
+from .collector import paused
 from .drawing import Drawing, draw, kept_text, node_lines, node_text
 from .facts import box_facts, graph_facts, scope_facts
 from .graph_questions import reads_question
@@ -142,6 +143,7 @@ class GraphView(OpensOps):
             self.collapsed = tuple((self._collapse - opened) | closed)
 
 
+@paused()
 def graph_scene(
     graph: Graph,
     title: str,

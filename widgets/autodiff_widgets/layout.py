@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from autodiff_lab.graph import Graph, Node
 
+from .collector import paused
 from .columns import arrange
 from .graphviz_layout import NoGraphvizError, graphviz_places
 from .repeats import outer_scopes
@@ -52,6 +53,7 @@ class Layout:
     notice: str = ""  # what a reader must know, such as why this is not the layout that was asked for
 
 
+@paused()
 def place(
     graph: Graph,
     width_of: Callable[[Node], float] = lambda node: 96.0,

@@ -9,6 +9,7 @@ from autodiff_lab import events
 from autodiff_lab.events import Event
 
 from .captions import Names, caption, plans
+from .collector import paused
 from .drawing import key_of, node_label, node_name
 from .facts import Rows, graph_facts
 from .plan_bars import Bar, values_of
@@ -64,6 +65,7 @@ class PlanView(View):
         super().__init__(plan_scene(self.chart, told), told, **traits)
 
 
+@paused()
 def plan_scene(chart: PlanChart, told: Sequence[Event]) -> Scene:
     """The scene of a plan: a frame for each step."""
     showing = _Showing(chart, told)

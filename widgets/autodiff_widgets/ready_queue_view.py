@@ -15,6 +15,7 @@ from autodiff_lab.schedule.timeline import Timeline
 from .captions import caption, scheduling
 from .captions.sentences import and_note
 from .captions.timelines import figures_caption
+from .collector import paused
 from .drawing import draw
 from .questions import which
 from .races import Race
@@ -100,6 +101,7 @@ class ReadyQueueView(View):
         return race_scene(self._race, self.timeline)
 
 
+@paused()
 def queue_scene(timeline: Timeline, heard: Sequence[Event]) -> Scene:
     """The scene of a run of the simulator: one frame for each event."""
     frames = QueueFrames(timeline.tasks, timeline.machine, timeline.policy, heard)

@@ -91,12 +91,11 @@ class Router:
 
     def into(self, node: Node) -> Iterator[Line]:
         """The lines of the node's arguments: those that arrive at one side in the order in which they come there."""
-        arrivals = [(*self._arrival(source, node.id), place, source) for place, source in enumerate(node.inputs)]
-        arrivals.sort()
+        arrivals = sorted((*self._arrival(source, node.id), place, source) for place, source in enumerate(node.inputs))
+        sides = [arrival[0] for arrival in arrivals]
         for rank, (side, _, place, source) in enumerate(arrivals):
             offset = twin = 0.0
             if len(arrivals) > 1:
-                sides = [arrival[0] for arrival in arrivals]
                 offset = self._offset(node.id, rank - sides.index(side), sides.count(side))
                 twin = offset if node.inputs.count(source) > 1 else 0.0
             points = self._points(side, source, node.id, offset, twin)

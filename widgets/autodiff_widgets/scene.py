@@ -19,6 +19,7 @@ from html import unescape
 from typing import Any, Literal
 
 from .captions.graphs import played_note
+from .collector import paused
 
 # What an element can be just now. Each has a colour and a second channel (border, pattern or mark) in scene.css.
 State = Literal["idle", "waiting", "ready", "active", "done", "used", "target", "skipped", "freed", "wrong"]
@@ -130,6 +131,7 @@ class Scene:
     opens: tuple[str, ...] = ()  # the elements that have an inside: see View.inside
     runs: bool = True  # whether what a step makes active is run in it; else it is only what the step is about
 
+    @paused()
     def as_json(self) -> dict[str, Any]:
         """The scene for the player, as much of it as is played: plain lists, dicts, strings, numbers and None."""
         it = self.played()

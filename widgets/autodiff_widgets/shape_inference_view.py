@@ -13,6 +13,7 @@ from autodiff_lab.graph import Graph, Node
 from .captions import Names, caption, passes
 from .captions.passes import shape_words
 from .captions.sentences import and_note
+from .collector import paused
 from .drawing import draw, key_of, node_label, node_text
 from .facts import Rows, graph_facts
 from .insides import OpensOps, numbers_in, of_recorded
@@ -69,6 +70,7 @@ float64.
         super().__init__(self._insides.opened(shapes_scene(self.graph, told, self.inference, failure)), told, **traits)
 
 
+@paused()
 def shapes_scene(graph: Graph, told: Sequence[Event], inference: Inference | None, failure: Exception | None) -> Scene:
     """The scene of a run of ``infer_shapes``: a frame for each node that it came to."""
     asking = _Asking(graph, told)

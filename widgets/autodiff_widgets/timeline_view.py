@@ -14,6 +14,7 @@ from . import shapes
 from .captions import timelines as said
 from .captions.sentences import of_one
 from .captions.timelines import cause_words
+from .collector import paused
 from .facts import Rows
 from .questions import which
 from .scene import Change, Pane, Question, Scene
@@ -50,6 +51,7 @@ class TimelineView(View):
         super().__init__(timeline_scene(self.timelines), **traits)
 
 
+@paused()
 def timeline_scene(timelines: Sequence[Timeline]) -> Scene:
     """The scene of one timeline, or of two on one axis."""
     axis, left = time_axis(timelines), lanes_width(timelines)

@@ -12,6 +12,7 @@ from autodiff_lab.graph import Graph, Node, depth_first_order, kahn_order
 
 from .captions import Names, caption, orders
 from .captions.sentences import and_note
+from .collector import paused
 from .drawing import Drawing, draw, node_label, node_lines, node_text
 from .facts import graph_facts
 from .insides import OpensOps, of_recorded
@@ -58,6 +59,7 @@ class TopologicalOrderView(OpensOps):
         super().__init__(self._insides.opened(order_scene(self.graph, heard, algorithm)), heard, **traits)
 
 
+@paused()
 def order_scene(graph: Graph, heard: list[Event], algorithm: Algorithm) -> Scene:
     """The scene of a run of one of the two algorithms: one frame for each of its events."""
     player = _DepthFirst(graph) if algorithm == "depth_first" else _Kahn(graph)
