@@ -271,7 +271,7 @@ main {{ display: flex; flex-wrap: wrap; gap: 12px }}
 figure {{ margin: 0 }}
 </style>
 <h1>How time and memory grow</h1>
-<p>{escape(machine())}: {escape(verdict)}. Both axes are logarithmic; the dashed line is n.</p>
+<p>{escape(machine())}: {escape(verdict)}. Both axes are logarithmic; the dotted line is n.</p>
 <main>
 {pictures}
 </main>
@@ -292,7 +292,7 @@ def _plot(grown: Grown) -> str:
         *plot.frame(grown.curve.counted, unit),
         line([plot.point(*point) for point in linear], f"edge {run_css(2)}"),
         line([plot.point(*point) for point in points], f"edge {run_css(0 if grown.slope <= STEEPEST else 1)}"),
-        heading(f"n^{grown.slope:.2f}", 330, 24),
+        heading(f"n^{grown.slope:.2f}", 378, 62, anchor="end"),
     ]
     return page(420, 316, parts)
 
