@@ -23,7 +23,8 @@ _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _DOCUMENTATION = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\*(?:(?!\*/).)*\*/ ?", re.MULTILINE | re.DOTALL)
 _REASON = re.compile(r"^ *// .*\n| // .*$", re.MULTILINE)
 _INDENT = re.compile(r"^[ \n]+", re.MULTILINE)
-_BREAK = re.compile(r"(?<=[{(,;])\n(?=.)")  # where no statement can end by itself
+_BREAK = re.compile(r"(?<=[{(,;])\n(?=.)|\n(?=[})?:.])")  # where no statement ends by its line's end alone
+_SPACE = re.compile(r" (?==>)|(?<==>) ")  # around an arrow
 
 
 def joined(*texts: str) -> str:
@@ -34,7 +35,7 @@ def joined(*texts: str) -> str:
     >>> joined("let two = 1;\\n\\n  two += 1;\\n")
     'let two = 1;two += 1;\\n'
     """
-    for left_out in (_IMPORT, _EXPORT, _DOCUMENTATION, _REASON, _INDENT, _BREAK):
+    for left_out in (_IMPORT, _EXPORT, _DOCUMENTATION, _REASON, _INDENT, _BREAK, _SPACE):
         texts = tuple(left_out.sub("", text) for text in texts)
     return "\n".join(text.strip() for text in texts) + "\n"
 
