@@ -69,7 +69,7 @@ def test_the_picture_has_every_ratio_and_says_how_many_were_measured() -> None:
     view = ShapeCostView(costs)
     assert (
         view.frames[-1].caption
-        == "Of 4 ratios 0 were measured while the machine was quiet. Select a curve to see how each was found."
+        == "None of 4 ratios was measured while the machine was quiet. Select a curve to see how each was found."
     )
     told = [said for rows in view.scene.facts.values() for _, said in rows]
     assert all(any(said.startswith(f"{one.ratio:.2f} ×") for said in told) for one in costs)
