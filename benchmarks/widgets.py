@@ -304,7 +304,7 @@ def _of_view(
 
 def in_python() -> Iterator[Figure]:
     """Sizes, and CPU time of drawing without a browser."""
-    yield Figure("player (ESM)", len(PLAYER_JS.encode()) / 1000, "KB", 40)
+    yield Figure("player (ESM)", len(PLAYER_JS.encode()) / 1024, "KiB", 40)
     graph = joint_mlp(LAYERS[2998])
     yield Figure("layout of 2,998 nodes, CPU time", cpu_ms(lambda: place(graph)), "ms", 50)
     yield Figure("scene of GraphView, 2,998 nodes, CPU time", cpu_ms(lambda: GraphView(graph, collapse=())), "ms", 1000)
