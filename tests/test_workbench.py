@@ -119,6 +119,11 @@ def test_what_it_is_set_to_is_code_that_makes_it_again(bench: aw.Workbench) -> N
     assert again.message == bench.message
 
 
+def test_no_step_shows_a_line_that_the_learner_has_not_written(bench: aw.Workbench) -> None:
+    lines = [frame.source for view in bench.views for frame in view.frames if frame.source]
+    assert lines and not [line for line in lines if ".py" in line]
+
+
 def test_a_step_and_a_selection_stay_when_a_value_changes(bench: aw.Workbench) -> None:
     graph, flow = bench.views
     flow.frame = 6

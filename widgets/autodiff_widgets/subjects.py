@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import autodiff_lab as ad
 from autodiff_lab import events
 from autodiff_lab.events import Event
-from autodiff_lab.graph import Graph
+from autodiff_lab.graph import Graph, Node
 
 from .shapes import writable
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from autodiff_lab.families import Family
     from autodiff_lab.operators import Op
 
+_HERE = Path(__file__).parent
 _REGISTRATION = (
     events.SchemaRegistered, events.OpReplaced, events.RuleRegistered, events.KernelRegistered, events.BindingGenerated,
 )  # fmt: skip
@@ -68,10 +70,16 @@ def linked(joint: Graph, forward: Graph) -> Graph:
     nodes = [
         replace(node, serial=other.serial, name=other.name or node.name, scope=other.scope, source=other.source)
         if (other := forward.nodes[same[node.id]] if node.id in same else None) and other.kind == node.kind
-        else node
+        else _without_our_line(node)
         for node in joint
     ]
     return with_writable_names(replace(joint, nodes=tuple(nodes), name=forward.name))
+
+
+def _without_our_line(node: Node) -> Node:
+    """The node; one that a line of ours has asked for, as the first cotangent, stands in no line of the learner's."""
+    ours = node.source is not None and Path(node.source.file).parent == _HERE
+    return replace(node, source=None) if ours else node
 
 
 def recorded(tensor: ad.Tensor, view: str) -> ad.Tensor:
