@@ -22,7 +22,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from autodiff_widgets.graph_view import GraphView
 from autodiff_widgets.layout import place
 from autodiff_widgets.player import PLAYER_JS
@@ -32,6 +31,7 @@ from benchmarks.drawn import LAYERS, joint_mlp
 from benchmarks.machine import machine
 from tests.browser import jupyter
 from tests.browser.reader import kernel_value
+from tests.notebook_file import notebook_of
 
 RESULTS = Path(__file__).parent / "results"
 STEPS, BATCHES, SECONDS = 20, 5, 20.0  # steps in a batch, quiet batches wanted, seconds at most for one view
@@ -177,10 +177,7 @@ class Reader:
 
     def open(self, name: str, cells: list[str]) -> Path:
         """Open a notebook of these cells; returns its file."""
-        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-        path = self.lab.root / name
-        nbformat.write(book, path)
+        path = notebook_of(self.lab.root / name, cells)
         self.page.goto(self.lab.address(name))
         return path
 

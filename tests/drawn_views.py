@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import autodiff_widgets as aw
-import nbformat
 from autodiff_widgets.view import View
 
 import autodiff_lab as ad
+from tests.notebook_file import notebook_of
 
 IMPORTS = """import autodiff_lab as ad
 import autodiff_widgets as aw
@@ -96,8 +96,4 @@ def notebook_of_every_view(folder: Path) -> Path:
     show = [f"shown = {code}\nSHOWN[{name!r}] = players(shown)\nshown" for name, code in CODE.items()]
     last = "VIEWS = [view for views in SHOWN.values() for view in views]"
     sources = [f"{IMPORTS}\nfrom tests.drawn_views import players\nSHOWN = {{}}", *show, last]
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = folder / "every_view.ipynb"
-    nbformat.write(book, path)
-    return path
+    return notebook_of(folder / "every_view.ipynb", sources)

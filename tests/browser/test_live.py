@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.browser.jupyter import KERNEL_READY, wait
 from tests.browser.reader import Player, kernel_says
+from tests.notebook_file import notebook_of
 
 CELLS = (
     "import threading, ipywidgets\nimport autodiff_lab as ad\nimport autodiff_widgets as aw\nfrom tests.drawn_graphs import *",
@@ -42,11 +42,7 @@ RUN_NEW_CELL = """(code) => {
 
 @pytest.fixture(scope="module")
 def opened(shared: tuple[Callable[[Path], Any], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = tmp_path_factory.mktemp("live") / "live.ipynb"
-    nbformat.write(book, path)
-    return shared[0](path)
+    return shared[0](notebook_of(tmp_path_factory.mktemp("live") / "live.ipynb", CELLS))
 
 
 @pytest.fixture

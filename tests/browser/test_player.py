@@ -14,7 +14,9 @@ from autodiff_widgets.view import View
 from autodiff_lab.events import StepTrained
 from tests.browser.jupyter import Lab, Record
 from tests.browser.reader import Player, kernel_says
+from tests.browser.walks import kill_kernel
 from tests.hand_written import NestedView, scene
+from tests.notebook_file import notebook_of
 
 CELLS = (
     "from autodiff_widgets.view import View\nfrom tests.hand_written import scene",
@@ -32,27 +34,7 @@ for _ in range(20): display(aw.GraphView(graph))"""
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    return written(tmp_path, *CELLS)
-
-
-def written(folder: Path, *cells: str) -> Path:
-    """A notebook with these cells."""
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-    path = folder / "player.ipynb"
-    nbformat.write(book, path)
-    return path
-
-
-def kill_kernel(page: Any) -> None:
-    """End the notebook's kernel as a crash does."""
-    page.evaluate(
-        """() => {
-          window.kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          kernel.requestExecute({ code: "import os; os.kill(os.getpid(), 9)" }).done.catch(() => {});
-        }"""
-    )
-    page.wait_for_function("() => kernel.status === 'dead'")
+    return notebook_of(tmp_path / "player.ipynb", CELLS)
 
 
 def steps_and_scrubs(player: Player) -> None:
@@ -133,7 +115,9 @@ def test_a_player_steps_when_the_kernel_is_dead(
 def test_an_element_opens_by_mouse_and_by_keys_until_the_kernel_is_gone(
     open_notebook: Callable[[Path], Any], tmp_path: Path, record: Record
 ) -> None:
-    page = open_notebook(written(tmp_path, "from tests.hand_written import NestedView\nNestedView()"))
+    page = open_notebook(
+        notebook_of(tmp_path / "player.ipynb", ["from tests.hand_written import NestedView\nNestedView()"])
+    )
     player = Player(page)
     title, note = player.root.locator(".title"), player.root.locator(".note")
     player.root.get_by_role("button", name="Step forward").click()
@@ -184,7 +168,7 @@ def test_the_projector_fills_the_window_in_jupyterlab_and_escape_leaves_it(
 def test_a_saved_notebook_is_small_and_shows_its_players_on_every_later_day_without_running_a_cell(
     open_notebook: Callable[[Path], Any], tmp_path: Path, lab: Lab
 ) -> None:
-    notebook = written(tmp_path, *CELLS, TWENTY)
+    notebook = notebook_of(tmp_path / "player.ipynb", [*CELLS, TWENTY])
     page = open_notebook(notebook)
     Player(page, 1)
     restarted = "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.browser.reader import Player, kernel_says, kernel_value
+from tests.notebook_file import notebook_of
 
 CELLS = (
     "import autodiff_lab as ad\nimport autodiff_widgets as aw\nfrom autodiff_lab.schedule import Task",
@@ -32,11 +32,7 @@ CELLS = (
 
 @pytest.fixture(scope="module")
 def opened(shared: tuple[Callable[[Path], Any], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = tmp_path_factory.mktemp("views") / "views.ipynb"
-    nbformat.write(book, path)
-    return shared[0](path)
+    return shared[0](notebook_of(tmp_path_factory.mktemp("views") / "views.ipynb", CELLS))
 
 
 @pytest.fixture
