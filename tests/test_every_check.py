@@ -30,6 +30,37 @@ def test_a_command_that_is_not_there_is_a_failure_with_its_name() -> None:
     assert "no-such-program" in result.reason
 
 
+FAILS_ONCE = """
+import pathlib, sys
+
+def test_it():
+    seen = pathlib.Path(__file__).with_name("seen")
+    first, _ = not seen.exists(), seen.touch()
+    assert not first
+
+def test_other():
+    assert {other}
+"""
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(True, "passed"), (False, "failed")])
+def test_tests_that_failed_run_once_more_and_only_those_that_fail_again_count(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], other: bool, verdict: str
+) -> None:
+    (tmp_path / "test_once.py").write_text(FAILS_ONCE.format(other=other))
+    pytest_there = (sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path))
+    step = Step("a step", pytest_there, again=(*pytest_there, "--last-failed", "--last-failed-no-failures", "none"))
+    result = run(step, os.environ)
+    assert result.verdict == verdict and ("UNSTEADY" in result.reason) == other
+    ends = re.findall(r"=+ (\d.*) in .*=", capfd.readouterr().out)  # of both runs: the first is told too
+    assert ends == (["1 failed, 1 passed", "1 passed"] if other else ["2 failed", "1 failed, 1 passed"])
+
+
+def test_a_run_of_tests_that_could_not_begin_is_not_made_again() -> None:
+    step = Step("a step", (sys.executable, "-c", "raise SystemExit(2)"), again=(sys.executable, "-c", "pass"))
+    assert run(step, os.environ).verdict == "failed"
+
+
 def test_what_cannot_run_is_skipped_with_its_reason_and_fails_in_ci() -> None:
     reason = "Node.js is not installed"
     assert outcome("pass", variables={}, missing=reason) == Outcome("a step", "skipped", reason=reason)
@@ -61,7 +92,9 @@ def test_fast_leaves_out_the_tests_that_take_long_and_nothing_else() -> None:
 
 
 def test_every_test_is_either_run_side_by_side_or_alone() -> None:
-    chosen = {step.name: step.command[-1] for step in steps(fast=False) if step.name.startswith("tests")}
+    tests = [step for step in steps(fast=False) if step.name.startswith("tests")]
+    chosen = {step.name: step.command[step.command.index("-m", 2) + 1] for step in tests}
+    assert all(step.again[: len(step.again) - 3] == step.command[: len(step.again) - 3] for step in tests)
     assert chosen == {"tests side by side": "not alone", "tests alone": "alone"}
 
 

@@ -81,9 +81,10 @@ def crashes(graph: Any) -> Any:
 
 
 HOSTILE = {
-    loops: "still running after 1 seconds, in line",  # the line is known to the watchdog inside only
+    # The line is known to the watchdog inside only, and it may miss a function that it sees between two calls.
+    loops: "still running after 1 seconds, in line",
     loops_and_catches_everything: "still running after 1 seconds, in line",
-    floods: "still running after 1 seconds, in line",
+    floods: "still running after 1 seconds",
     exits: "ended the whole of Python",
     is_killed: "the system ended your function (signal 9)",
     aborts: "crashed",

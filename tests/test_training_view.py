@@ -14,7 +14,7 @@ import pytest
 from autodiff_widgets import plots
 from autodiff_widgets.export import PICTURE_CSS
 from autodiff_widgets.plots import Axis, axis_of
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import autodiff_lab as ad
@@ -171,6 +171,7 @@ def test_an_axis_holds_its_numbers_in_order_between_its_ends(numbers: list[float
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=9))
+@example([10000000024.0, 300000000721.0])  # just above and well above one power of ten: each mark once
 def test_an_axis_has_a_few_ticks_that_lie_on_it(numbers: list[float]) -> None:
     axis = axis_of(numbers, 200.0)
     ticks = axis.ticks()

@@ -56,9 +56,8 @@ class Axis:
     def _decades(self, count: int) -> list[float]:
         low, high = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         if high - low < 1:
-            return [
-                mark for mark in (t * 10.0**d for d in (low - 1, low, high) for t in (1, 2, 5)) if self._holds(mark)
-            ]
+            marks = (times * 10.0**decade for decade in range(low - 1, max(low, high) + 1) for times in (1, 2, 5))
+            return [mark for mark in marks if self._holds(mark)]
         return [10.0**decade for decade in range(low, high + 1, max(1, math.ceil((high - low) / count)))]
 
     def _holds(self, number: float) -> bool:
