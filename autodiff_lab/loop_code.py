@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from .loop_programs import values_in
-from .numpy_calls import NumPyCall, Value, name_of
+from .numpy_calls import NumPyCall, Value, name_of, values_in
 
 
 @dataclass
@@ -143,5 +144,11 @@ class LoopCode:
         given = ", ".join([*parameters, *(f"s{number}" for number in range(len(self.slots)))])
         body = "\n    ".join(self.lines or ["pass"])
         source = f"def loop({given}):\n    {body}\n"
-        exec(compile(source, "<fused loop>", "exec"), self.namespace)
+        exec(_compiled(source), self.namespace)
         return self.namespace["loop"], source
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> CodeType:
+    """Python's code for a loop; compiling takes 0.2 ms, and every backward sweep of a training loop may want the same."""
+    return compile(source, "<fused loop>", "exec")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -136,3 +136,48 @@ def select(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         return np.where(condition, x, y)
     np.copyto(out, np.where(condition, x, y))  # a third of the time of two copies, one of them masked
     return out
+
+
+# ----------------------------------------------------------------------------------------- what a call reads, and how
+
+
+def values_in(operands: Iterable[Any]) -> list[int]:
+    """The numbers of the values among operands."""
+    found: list[int] = []
+    for one in operands:
+        if isinstance(one, Value):
+            found.append(one.number)
+        elif isinstance(one, (tuple, list)):
+            found += values_in(one)
+    return found
+
+
+def prepared(call: NumPyCall, facts: Sequence[Fact]) -> NumPyCall:
+    """The call with Python numbers as 0-d arrays of the dtype that NumPy would give them: 0.2 µs less each time.
+
+    >>> call = NumPyCall(np.multiply, (Value(0), 2.0), {}, 1, writes=True, is_elementwise=True)
+    >>> prepared(call, [Fact((3,), np.dtype("float32"))] * 2).operands[1].dtype
+    dtype('float32')
+    """
+    numbers = [type(one) in (int, float) for one in call.operands]
+    if not any(numbers) or not (isinstance(call.function, np.ufunc) or call.function is select) or call.options:
+        return call
+    kinds = [_kind(one, facts) for one in call.operands]
+    if isinstance(call.function, np.ufunc):
+        wanted = call.function.resolve_dtypes((*kinds, None))
+    else:
+        wanted = (np.dtype(bool), *[facts[call.result].dtype] * 2)
+    try:
+        given = [
+            np.asarray(one, d) if is_number else one
+            for one, d, is_number in zip(call.operands, wanted, numbers, strict=False)
+        ]
+    except OverflowError:  # a whole number that the dtype cannot hold: NumPy has its own rules for it
+        return call
+    return call.reading(tuple(given))
+
+
+def _kind(operand: Any, facts: Sequence[Fact]) -> Any:
+    if isinstance(operand, Value):
+        return facts[operand.number].dtype
+    return operand.dtype if hasattr(operand, "dtype") else np.dtype(bool) if type(operand) is bool else type(operand)

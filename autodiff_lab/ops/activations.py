@@ -10,6 +10,7 @@ import numpy as np
 from ..cuda_kernels import cuda_expression
 from ..operand_rules import as_floating, function_dtype, keeps_floating, result_dtype
 from ..operators import op
+from ..wide_arrays import in_blocks
 from .exponentials import exp
 from .hyperbolic import tanh
 from .sampling import Call, normal, unary
@@ -42,6 +43,7 @@ relu.samples(unary)
 
 
 @op(elementwise=True)
+@in_blocks
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), without overflow and with full relative accuracy far from 0."""
     x = as_floating(xp, x)
@@ -67,6 +69,7 @@ sigmoid.samples(unary)
 
 
 @op(elementwise=True)
+@in_blocks
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), a smooth relu: without overflow, and with full relative accuracy far below 0."""
     x = as_floating(xp, x)
@@ -91,6 +94,7 @@ softplus.samples(unary)
 
 
 @op(elementwise=True)
+@in_blocks
 def silu(xp: Any, x: Any) -> Any:
     """x · sigmoid(x), also called swish."""
     return x * sigmoid(x)
@@ -180,6 +184,7 @@ erfc.samples(unary)
 
 
 @op(elementwise=True)
+@in_blocks
 def gelu(xp: Any, x: Any, *, approximate: str = "none") -> Any:
     """x · Φ(x), where Φ is the normal distribution function; with approximate="tanh" a formula that is near to it.
 
