@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .loop_code import LoopCode
-from .numpy_calls import prepared
+from .numpy_calls import Fact, NumPyCall, cast, prepared
 from .tensors import Record
 from .traced_functions import Untraceable
 from .tracing import Tracer
@@ -129,12 +129,13 @@ def _sent(stretch: Sequence[Record], cotangents: Cotangents, sweep: Sweep) -> Co
     for serial, op, parents, saved, attributes, _ in stretch:
         records.append((serial, op, parents, tuple([seen.get(id(one), one) for one in saved]), attributes, None))
     reached = sweep(records, {serial: seen[id(array)] for serial, array in arriving.items()})
-    if tracer.is_refused or not all(call.is_elementwise for call in tracer.calls):
+    calls = [_on_numbers(call, tracer.facts) for call in tracer.calls]
+    if tracer.is_refused or not all(call.is_elementwise for call in calls):
         raise Untraceable("a rule that works on whole arrays only")
     values = dict(enumerate(arrays))  # a rule may hand on what it was given
     made = {result.number: result.dtype for _, result in reached if result.number not in values}
     values |= {number: np.empty(cotangents[stretch[-1][0]].shape, dtype) for number, dtype in made.items()}
-    _run(tracer, flat, {number: values[number].reshape(-1) for number in made})
+    _run(calls, tracer.facts, flat, {number: values[number].reshape(-1) for number in made})
     return {record[0]: values[result.number] for record, result in reached}
 
 
@@ -143,13 +144,21 @@ def _flat(array: Any) -> Any:
     return array[(slice(1),) * array.ndim].reshape(1) if _is_repeated(array) else array.reshape(-1)
 
 
-def _run(tracer: Tracer, given: Sequence[Any], results: Mapping[int, Any]) -> None:
-    """Make the traced calls on each block of what was ``given``, into the same block of ``results``."""
-    code = LoopCode(tracer.facts.__getitem__)
+def _on_numbers(call: NumPyCall, facts: Sequence[Fact]) -> NumPyCall:
+    """A call that fills an array of some shape as one that works number by number."""
+    if call.function is not np.full:
+        return call
+    filling = (call.operands[1], facts[call.result].dtype)
+    return NumPyCall(cast, filling, {}, call.result, writes=True, is_elementwise=True)
+
+
+def _run(calls: Sequence[NumPyCall], facts: Sequence[Fact], given: Sequence[Any], results: Mapping[int, Any]) -> None:
+    """Make the calls on each block of what was ``given``, into the same block of ``results``."""
+    code = LoopCode(facts.__getitem__)
     code.names = {number: f"x{number}" for number in range(len(given))}
     targets = {number: f"y{number}" for number in results}
     parameters = [*code.names.values(), *targets.values()]
-    calls = [prepared(call, tracer.facts) for call in tracer.calls]
+    calls = [prepared(call, facts) for call in calls]
     code.write(calls, targets, [""] * len(calls))
     loop, _ = code.function(parameters)
     size = max((one.size for one in results.values()), default=0)
