@@ -12,7 +12,7 @@ from . import backend, events, ops
 from .bindings import as_value, at_level, dtype_of, readings, shape_of
 from .tensors import BASE, Level, Record, Tensor, leaf_record, require_floating
 from .trees import flatten
-from .wide_arrays import are_wide
+from .wide_arrays import is_wide
 
 if TYPE_CHECKING:
     from .operators import Op
@@ -47,11 +47,9 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
     context = events.context.get()
     watcher = None if context is None else _Watcher(context, order)
     reached: list[tuple[Record, Any]] = []
-    may_cut = watcher is None and level is None
-    has_wide = may_cut and are_wide(cotangents.values())
+    is_plain = watcher is None and level is None
+    may_be_wide = is_plain  # what an elementwise op sends is no larger than what it got, so that one is asked, not all
     while order:
-        if has_wide and _sweep_in_blocks(order, cotangents):
-            continue
         record = order.pop()
         serial, op, parents, saved, attributes, operands = record
         if serial not in cotangents:  # no consumer sent anything here
@@ -60,6 +58,10 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
         if op is None:
             reached.append((record, g))
             continue
+        if may_be_wide and op.elementwise:
+            may_be_wide = is_wide(g)
+            if may_be_wide and _sweep_in_blocks(record, g, order, cotangents):
+                continue
         try:
             if level is not None:
                 saved = _recorded(record, level)
@@ -81,20 +83,18 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
                         watcher.tell_contribution(record, place, into, g, contribution, total)
             if watcher is not None:
                 watcher.tell_released(record)
-            if may_cut and not (
-                has_wide or op.elementwise
-            ):  # what an elementwise op sends is no larger than what it got
-                has_wide = are_wide(contributions)
+            if is_plain and not op.elementwise:
+                may_be_wide = True
         except Exception as error:
             error.add_note(f"This happened in reverse mode, in the gradient rules of {op.name}: {_rule_names(op)}.")
             raise
     return reached
 
 
-def _sweep_in_blocks(order: list[Record], cotangents: dict[int, Any]) -> bool:
+def _sweep_in_blocks(record: Record, g: Any, order: list[Record], cotangents: dict[int, Any]) -> bool:
     from .wide_sweeps import sweep_in_blocks  # here, because few sweeps need what it loads
 
-    return sweep_in_blocks(order, cotangents, run_sweep)
+    return sweep_in_blocks(record, g, order, cotangents, run_sweep)
 
 
 def _rule_names(op: Op) -> str:

@@ -7,6 +7,7 @@ stretch is written out.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -18,35 +19,35 @@ from .numpy_calls import Fact, NumPyCall, cast, prepared
 from .tensors import Record
 from .traced_functions import Untraceable
 from .tracing import Tracer
-from .wide_arrays import are_wide, blocks
+from .wide_arrays import blocks
 
-Cotangents = dict[int, Any]
-Sweep = Callable[[list[Record], Cotangents], list[tuple[Record, Any]]]
+Cotangents = Mapping[int, Any]  # by serial number
+Sweep = Callable[[list[Record], dict[int, Any]], list[tuple[Record, Any]]]
 
 
-def sweep_in_blocks(order: list[Record], cotangents: Cotangents, sweep: Sweep) -> bool:
-    """Sweep the stretch of elementwise records at the end of ``order`` in blocks. Gives whether that was done.
+def sweep_in_blocks(record: Record, g: Any, order: list[Record], cotangents: dict[int, Any], sweep: Sweep) -> bool:
+    """Sweep a record, and the elementwise records that stand before it, in blocks. Gives whether that was done.
 
-    Then the stretch is taken away from ``order``, and ``cotangents`` has what it sends to the records before it, with the bits
-    that ``sweep`` gives. Two records make a stretch; a single one passes nothing on. Where blocks fail, all is as it was: the
-    sweep op by op says why.
+    ``order`` and ``cotangents`` are as in ``sweep`` when it comes to the record, whose cotangent is ``g``. Afterwards the whole
+    stretch is gone from both, and ``cotangents`` has what it sent to earlier records, with the bits that ``sweep`` gives. A
+    single record passes nothing on and is no stretch. Where blocks fail, all is as it was: the sweep op by op says why.
     """
-    g = cotangents.get(order[-1][0])
-    if not are_wide([g]):
+    arrived = ChainMap({record[0]: g}, cotangents)
+    if not _fits(record, g, arrived):
         return False
     start = len(order)
-    while start and (order[start - 1][1] is None or _fits(order[start - 1], g, cotangents)):
+    while start and (order[start - 1][1] is None or _fits(order[start - 1], g, arrived)):
         start -= 1
-    stretch = [record for record in order[start:] if record[1] is not None]
-    if len(stretch) < 2:
+    stretch = [one for one in order[start:] if one[1] is not None]
+    if not stretch:
         return False
     try:
-        sent = _sent(stretch, cotangents, sweep)
+        sent = _sent([*stretch, record], arrived, sweep)
     except Exception:
         return False
-    order[start:] = [record for record in order[start:] if record[1] is None]  # leaves wait for the rest of the stretch
-    for record in stretch:
-        cotangents.pop(record[0], None)
+    order[start:] = [one for one in order[start:] if one[1] is None]  # leaves wait until all that reads them is swept
+    for one in stretch:
+        cotangents.pop(one[0], None)
     cotangents.update(sent)
     return True
 
