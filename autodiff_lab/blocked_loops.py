@@ -19,7 +19,7 @@ from .numpy_calls import Fact, NumPyCall, Value
 
 Array = np.ndarray[Any, Any]
 
-BLOCK_BYTES = 64 * 1024  # of the widest value in a block: a dozen of them fit the second-level cache
+BLOCK_BYTES = 128 * 1024  # of the widest value in a block: half a dozen of them fit a second-level cache of 1 MB
 KEPT_BYTES = 4 * 2**20  # of scratch memory, by a loop that does not run
 SHARED_BLOCK_BYTES = 512 * 1024  # where several threads work: the interpreter's lock changes hands once a call
 
@@ -206,7 +206,7 @@ class BlockedLoop:
                 for rows in set(self.sizes)
             }
         finally:
-            if self.block_bytes == BLOCK_BYTES and len(_spare) < 64:
+            if self.block_bytes == BLOCK_BYTES and len(_spare) < 32:
                 _spare.extend(buffers)
 
     def start(self, arrays: Sequence[Any], out: Sequence[Array | None] = (), count: int = 1) -> Run:

@@ -1,16 +1,17 @@
 """Fused groups with loops that Numba compiles: arithmetic in registers, NumPy's own functions for everything else.
 
 What passes between two compiled parts, or between one and a function such as exp, is a block of scratch memory. NumPy's vector
-code for exp is faster than what Numba makes of the C library's, and so the numbers are those of NumPy bit by bit. With one
-exception: tanh in single precision, which took most of such loops' time, is a quotient of polynomials (``rational_tanh``).
+code for exp is faster than what Numba makes of the C library's, and so the numbers are those of NumPy bit by bit. Who asks for
+it gets an exception (``OwnTanhLoop``): tanh in single precision, which took most of such loops' time, as a quotient of
+polynomials (``rational_tanh``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,7 +36,7 @@ SPELLINGS = {
     "maximum": "{0} if {0} > {1} or {0} != {0} else {1}",
     "minimum": "{0} if {0} < {1} or {0} != {0} else {1}",
 }
-IN_SINGLE_PRECISION = {"tanh": "tanh({0})"}
+Spellings = Mapping[str, str]
 NUMBERS = ("float32", "float64")  # whole numbers overflow in ways of their own, and Numba has no half precision
 
 
@@ -44,8 +45,11 @@ def why_not() -> str | None:
     return None if find_spec("numba") else "Numba is not installed (pip install 'autodiff-lab[jit]')"
 
 
-def spelling(call: NumPyCall, facts: Sequence[Fact]) -> tuple[str, tuple[DType, ...]] | None:
-    """A call as an expression with ``{0}``, ``{1}`` for its operands, and their dtypes there; None: it stays NumPy's."""
+def spelling(call: NumPyCall, facts: Sequence[Fact], own: Spellings) -> tuple[str, tuple[DType, ...]] | None:
+    """A call as an expression with ``{0}``, ``{1}`` for its operands, and their dtypes there; None: it stays NumPy's.
+
+    ``own``: further functions in single precision, which need not give NumPy's bits.
+    """
     kinds = [facts[o.number].dtype if isinstance(o, Value) else getattr(o, "dtype", None) for o in call.operands]
     result = facts[call.result].dtype
     if call.function is cast:
@@ -57,7 +61,7 @@ def spelling(call: NumPyCall, facts: Sequence[Fact]) -> tuple[str, tuple[DType, 
     if not isinstance(call.function, np.ufunc) or call.options:
         return None
     loop = call.function.resolve_dtypes((*kinds, None))[:-1]
-    known = SPELLINGS | IN_SINGLE_PRECISION if result == np.float32 else SPELLINGS
+    known = {**SPELLINGS, **own} if result == np.float32 else SPELLINGS
     fits = all(one.name in NUMBERS for one in loop) and call.function.__name__ in known
     return (known[call.function.__name__], loop) if fits else None
 
@@ -74,9 +78,11 @@ class CompiledLoop(BlockedLoop):
         NotALoop: nothing of it can be, says why.
     """
 
+    own: ClassVar[Spellings] = {}
+
     def generated(self) -> tuple[Callable[..., None], str, list[Any]]:
         """The function that computes one block: compiled parts, calls of NumPy between them, then the reductions."""
-        stages = _stages(self.program)
+        stages = _stages(self.program, self.own)
         if not any(is_compiled and len(calls) > 1 for is_compiled, calls in stages):
             raise NotALoop("Numba would compile no two calls of it together")
         code = _Body(self)
@@ -87,13 +93,19 @@ class CompiledLoop(BlockedLoop):
         return function, "\n".join([*code.texts, source]), code.code.slots
 
 
-def _stages(program: BlockProgram) -> list[tuple[bool, list[NumPyCall]]]:
+class OwnTanhLoop(CompiledLoop):
+    """A compiled loop that computes tanh in single precision itself."""
+
+    own: ClassVar[Spellings] = {"tanh": "tanh({0})"}
+
+
+def _stages(program: BlockProgram, own: Spellings) -> list[tuple[bool, list[NumPyCall]]]:
     """The calls in stages, compiled ones and NumPy's by turns: NumPy's as early as they can be, compiled ones as late.
 
     So what a compiled part does not need for a function of NumPy is computed in the last part, and little is carried over.
     """
     facts = program.facts
-    spelled = {call.result: spelling(call, facts) is not None for call in program.each}
+    spelled = {call.result: spelling(call, facts, own) is not None for call in program.each}
     early: dict[int, int] = {}
     for call in program.each:  # compiled stages have even numbers
         stage = max((early.get(n, 0) for n in values_in(call.operands)), default=0)
@@ -114,7 +126,7 @@ def _stages(program: BlockProgram) -> list[tuple[bool, list[NumPyCall]]]:
 class _Body:
     """The Python of one block under way."""
 
-    def __init__(self, loop: BlockedLoop) -> None:
+    def __init__(self, loop: CompiledLoop) -> None:
         self.loop, self.program, self.facts = loop, loop.program, loop.program.facts
         self.code = LoopCode(lambda number: self.facts[number].dtype)
         self.code.names = {n: f"x{n}" for n in (*loop.moving, *loop.fixed)}
@@ -178,7 +190,7 @@ class _Part:
 
     def __init__(self, body: _Body, calls: Sequence[NumPyCall], read: Sequence[int], written: Sequence[int]) -> None:
         self.calls, self.read, self.written = calls, read, written
-        self.facts, self.comments = body.facts, body.loop.comments
+        self.facts, self.comments, self.own = body.facts, body.loop.comments, body.loop.own
         self.fixed = [n for n in read if n in body.loop.fixed]
         self.depth = len(body.loop.blocks.block_shape)
         self.patterns = body.patterns(read) | dict.fromkeys(written, (True,) * self.depth)
@@ -219,7 +231,7 @@ class _Part:
             self.views[n] = f"a{n}_{axis}"
 
     def _write(self, call: NumPyCall) -> None:
-        found, dtype, n = spelling(call, self.facts), self.facts[call.result].dtype, call.result
+        found, dtype, n = spelling(call, self.facts, self.own), self.facts[call.result].dtype, call.result
         assert found is not None
         template, kinds = found
         given = [self._operand(one, kind) for one, kind in zip(call.operands, kinds, strict=False)]

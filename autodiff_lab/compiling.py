@@ -28,10 +28,13 @@ from .tensors import BASE, Tensor
 from .trees import flatten
 
 _MOST_PLANS = 64  # of one function; then the one that was used longest ago is forgotten
+_POLICY = (
+    "critical_path"  # a plan's memory is laid out: what a policy does for memory, such as newest first, gains nothing
+)
 _MANY_NUMBERS = 8  # plans that differ in a Python number only, after which a notice says so
 
 
-def compile(f: Callable[..., Any], *, fuse: bool = True, loops: Loops = "blocked", workers: int = 1) -> Compiled:
+def compile(f: Callable[..., Any], *, fuse: bool = True, loops: Loops = "auto", workers: int = 1) -> Compiled:
     """``f`` as a plan: recorded and planned at the first call with arguments of some shapes, then run without ``f``.
 
     The main uses are ``compile(ad.value_and_grad(loss))`` and a whole training step with its optimizer's update.
@@ -143,7 +146,7 @@ class Compiled:
         graph, tensors = _recorded(self._f, arguments, options)
         workers = self._workers if pays(graph) else 1
         made = plan(graph, fuse=self._fuse, loops=self._loops, workers=workers)
-        run = made.run_on if workers == 1 else lambda arrays: run_schedule(made, arrays, workers)[0]
+        run = made.run_on if workers == 1 else lambda arrays: run_schedule(made, arrays, workers, _POLICY)[0]
         return _Ready(made, run, tensors if any(tensors) else None)
 
     def _notice_numbers(self, key: tuple[Any, ...]) -> None:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from . import backend, events
 from .block_programs import BlockProgram, block_program
 from .blocked_loops import BLOCK_BYTES, SHARED_BLOCK_BYTES, BlockedLoop, StraightLoop
-from .compiled_loops import CompiledLoop, why_not
+from .compiled_loops import CompiledLoop, OwnTanhLoop, why_not
 from .cuda_loops import CudaLoop, CudaPrograms
 from .events import Receiver
 from .fusion import Fusion, Group
 from .graph import Graph
 from .loop_programs import GroupProgram, NotALoop, group_program
 
-Loops = Literal["blocked", "compiled"]
+Loops = Literal["auto", "blocked", "compiled"]
 Kind = Literal["blocked NumPy", "compiled loop", "CUDA kernel", "one launch", "op by op"]
 Array = Any
 
 # Up to here whole arrays stay in the second-level cache as well as blocks do, and cutting costs more than it saves.
-STRAIGHT_BYTES = 8 * BLOCK_BYTES
+STRAIGHT_BYTES = 4 * BLOCK_BYTES
 COMPILED_BYTES = 16 * 1024  # a compiled part pays from here on: starting a loop in blocks takes as long as thirty calls
+# Compiling takes 0.1 to 0.6 s, and saves about 0.05 ns for each number of each call. From so many on, that is 2 ms a run.
+WORTH_COMPILING = 40_000_000
 
 
 class Run(Protocol):
@@ -96,14 +98,15 @@ class _WholeRun:
         return self._outputs
 
 
-def loop_of(fusion: Fusion, group: Group, loops: Loops = "blocked", *, tell: Receiver | None = None) -> FusedLoop:
+def loop_of(fusion: Fusion, group: Group, loops: Loops = "auto", *, tell: Receiver | None = None) -> FusedLoop:
     """The kernel of a group.
 
     Args:
         fusion: what ``ad.fuse`` gave.
         group: one of its groups, whose shapes are known.
-        loops: on the CPU, ``blocked``: NumPy's functions on blocks that stay in the cache, or ``compiled``: one loop that
-            Numba compiles, where it is installed (the extra ``[jit]``) and knows all functions of the group.
+        loops: on the CPU, ``blocked``: NumPy's functions on blocks that stay in the cache; ``compiled``: Numba compiles what
+            is between functions such as exp, where it is installed (the extra ``[jit]``), and tanh in single precision too;
+            ``auto``: the same bits as ``blocked``, and compiled where that is paid back within a few hundred runs.
         tell: hears a ``LoopChosen``.
 
     >>> fusion = ad.fuse(ad.record(lambda x: ops.tanh(2.0 * x) + 1.0, np.ones(3)))
@@ -111,8 +114,8 @@ def loop_of(fusion: Fusion, group: Group, loops: Loops = "blocked", *, tell: Rec
     >>> print(loop.kind, loop(2.0, np.array([0.0, 1.0, 2.0]), 1.0))
     blocked NumPy (array([1.        , 1.96402758, 1.9993293 ]),)
     """
-    if loops not in ("blocked", "compiled"):
-        raise ValueError(f"loops must be 'blocked' or 'compiled', got {loops!r}")
+    if loops not in get_args(Loops):
+        raise ValueError(f"loops must be 'auto', 'blocked' or 'compiled', got {loops!r}")
     loop = _on_device(fusion.graph, group, loops)
     if tell is not None:
         tell(events.LoopChosen(group.number, group.name, loop.kind, loop.why))
@@ -148,12 +151,14 @@ def _in_blocks(blocks: BlockProgram, program: GroupProgram, loops: Loops) -> Fus
     if loops == "blocked":
         return NumPyBlocks(blocks, program)
     reason = why_not()
-    try:
-        return (
-            NumPyBlocks(blocks, program, CompiledLoop) if reason is None else NumPyBlocks(blocks, program, why=reason)
-        )
-    except NotALoop as error:
-        return NumPyBlocks(blocks, program, why=str(error))
+    if loops == "auto" and len(blocks.each) * math.prod(blocks.shape) < WORTH_COMPILING:
+        reason = "that would save less than 2 ms a run"
+    if reason is None:
+        try:
+            return NumPyBlocks(blocks, program, OwnTanhLoop if loops == "compiled" else CompiledLoop)
+        except NotALoop as error:
+            reason = str(error)
+    return NumPyBlocks(blocks, program, why=reason)
 
 
 def _loop_shape(group: Group) -> tuple[int, ...]:
@@ -185,7 +190,7 @@ class NumPyBlocks(FusedLoop):
     def __init__(
         self, blocks: BlockProgram, program: GroupProgram, kind: type[BlockedLoop] = BlockedLoop, why: str = ""
     ) -> None:
-        self.kind: Kind = "compiled loop" if kind is CompiledLoop else "blocked NumPy"
+        self.kind: Kind = "compiled loop" if issubclass(kind, CompiledLoop) else "blocked NumPy"
         self._program, self._kind = blocks, kind
         self._comments = dict(zip((call.result for call in program.calls), program.comments, strict=True))
         self._loop = kind(blocks, self._comments)

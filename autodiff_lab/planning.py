@@ -49,7 +49,7 @@ class Plan:
     """A graph that is ready to run: call it with the graph's inputs.
 
     The numbers are those of the graph, bit by bit, where no reduction is fused and the inputs lie in C order; else sums may be
-    rounded in another way. (``compiled`` loops compute tanh in single precision in a way of their own: see ``rational_tanh``.)
+    rounded in another way. (With ``loops="compiled"``, tanh in single precision is one of ours: see ``rational_tanh``.)
     What a call returns is yours for ever: it shares no memory with inputs, constants, other results or later calls. Calls
     from several threads at once do not disturb each other. On the CPU a plan keeps its buffers between calls, one set for
     each call that runs at the same time. A kernel must not keep its operands: their memory is used again.
@@ -218,7 +218,7 @@ class Plan:
 
 
 def plan(
-    graph: Graph, *, fuse: bool = True, loops: Loops = "blocked", workers: int = 1, tell: Receiver | None = None
+    graph: Graph, *, fuse: bool = True, loops: Loops = "auto", workers: int = 1, tell: Receiver | None = None
 ) -> Plan:
     """Decide everything about a graph's runs in advance: what is computed, in which calls, and where each result lies.
 
@@ -227,7 +227,8 @@ def plan(
     Args:
         graph: forward, joint, or a whole training step.
         fuse: whether neighbouring elementwise ops become one loop.
-        loops: how such a loop runs on the CPU: ``blocked`` NumPy, or ``compiled`` by numba.
+        loops: how such a loop runs on the CPU: ``blocked`` NumPy, ``compiled`` by Numba with a tanh of its own, or ``auto``:
+            the numbers of ``blocked``, and large loops compiled where Numba is installed. Compiled code warns of no overflow.
         workers: for how many workers of ``schedule.run`` memory is laid out. A call of the plan itself is one worker's.
         tell: hears each decision; by default whoever listens with ``ad.listen``.
 
@@ -239,7 +240,7 @@ def plan(
     if type(workers) is not int or workers < 1:
         raise ValueError(f"plan: workers must be a whole number of at least 1, got {workers!r}")
     if loops not in get_args(Loops):
-        raise ValueError(f"plan: loops must be 'blocked' or 'compiled', got {loops!r}")
+        raise ValueError(f"plan: loops must be 'auto', 'blocked' or 'compiled', got {loops!r}")
     check_graph(graph, "plan")
     tell = tell or events.receiver()
     simplified = simplify(graph, tell)
@@ -287,7 +288,7 @@ class _Planner:
         """A group as one loop where that pays, else op by op."""
         assert self.fusion is not None
         largest = max(self.graph.nodes[i].nbytes for i in group.nodes)
-        if group.device == "cpu" and self.loops == "blocked" and largest <= _IN_CACHE:
+        if group.device == "cpu" and self.loops != "compiled" and largest <= _IN_CACHE:
             why = f"values of at most {largest:,} bytes stay in the cache, and ops of several groups share calls"
             if self.tell is not None:
                 self.tell(events.LoopChosen(group.number, group.name, "op by op", why))

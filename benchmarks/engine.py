@@ -33,10 +33,16 @@ from workloads import WORKLOADS
 
 SPAWN = multiprocessing.get_context("spawn")
 
-OURS, PLAN, HAND, TORCH = "autodiff_lab", "autodiff_lab plan", "hand NumPy", "torch eager"
+OURS, PLAN, BLOCKED = (
+    "autodiff_lab",
+    "autodiff_lab plan",
+    "plan, no Numba",
+)  # the third where loops are large enough to compile
+HAND, TORCH = "hand NumPy", "torch eager"
 PEERS = {
     OURS: "benchmarks.ours",
     PLAN: "benchmarks.ours_plan",
+    BLOCKED: "benchmarks.ours_plan_blocked",
     HAND: "hand",
     TORCH: "benchmarks.torch_eager",
     "HIPS autograd": "benchmarks.hips_autograd",
@@ -152,8 +158,8 @@ def compare(name: str, rounds: int, seconds: float) -> None:
     best = min(frameworks, key=medians.__getitem__, default=None)
     for peer, samples in times.items():
         line = f"  {peer:17} {medians[peer] * 1e6:10.0f} µs a step"
-        for ours, targets in ((OURS, TARGETS), (PLAN, PLAN_TARGETS)):
-            if ours in times and peer not in (OURS, PLAN) and name in targets:
+        for ours, targets in ((OURS, TARGETS), (PLAN, PLAN_TARGETS), (BLOCKED, PLAN_TARGETS)):
+            if ours in times and peer not in (OURS, PLAN, BLOCKED) and name in targets:
                 target = targets[name]
                 wanted = {HAND: target.hand, TORCH: target.torch, best: target.framework}
                 line += f"   {ours} is {judged(times[ours], samples, wanted.get(peer))}"
@@ -169,13 +175,15 @@ def judged(ours: list[float], other: list[float], target: float | None) -> str:
 
 def compare_two_workers(name: str, rounds: int, seconds: float) -> None:
     """Plans on two workers beside torch on two threads: wall time, in interleaved rounds."""
-    with cases({PLAN: f"{name}_two_workers", HAND: name, TORCH: name}, name, threads=2) as found:
+    two = f"{name}_two_workers"
+    with cases({PLAN: two, BLOCKED: two, HAND: name, TORCH: name}, name, threads=2) as found:
         times = interleaved(found, "perf_counter", rounds, seconds)
     print(f"{name} on two workers, wall time: {WORKLOADS[name].title}")
     for peer, samples in times.items():
         line = f"  {peer:17} {statistics.median(samples) * 1e6:10.0f} µs a step"
-        if peer != PLAN:
-            line += f"   {PLAN} is {judged(times[PLAN], samples, ON_TWO[name] if peer == TORCH else None)}"
+        for ours in (PLAN, BLOCKED) if peer not in (PLAN, BLOCKED) else ():
+            if ours in times:
+                line += f"   {ours} is {judged(times[ours], samples, ON_TWO[name] if peer == TORCH else None)}"
         print(line, flush=True)
 
 

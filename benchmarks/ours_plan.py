@@ -12,6 +12,7 @@ from workloads import train_result
 
 import autodiff_lab as ad
 from autodiff_lab import ops
+from autodiff_lab.fused_loops import Loops
 from benchmarks.ours import block_loss, large_loss, small_loss, version, wide_loss
 
 __all__ = ["version", "w1", "w2", "w3", "w4", "w4_two_workers", "w5", "w5_two_workers", "w8"]
@@ -86,8 +87,9 @@ def w4_two_workers(data: SimpleNamespace) -> Case:
     return _w4(data, 2)
 
 
-def _w5(data: SimpleNamespace, workers: int) -> Case:
-    gradient = ad.compile(ad.value_and_grad(lambda x: wide_loss(x, data.a, data.b)), workers=workers)
+def wide(data: SimpleNamespace, workers: int, loops: Loops = "auto") -> Case:
+    """The value and gradient of an elementwise expression on four million numbers."""
+    gradient = ad.compile(ad.value_and_grad(lambda x: wide_loss(x, data.a, data.b)), workers=workers, loops=loops)
 
     def step() -> dict[str, Any]:
         loss, gx = gradient(data.x)
@@ -98,12 +100,12 @@ def _w5(data: SimpleNamespace, workers: int) -> Case:
 
 def w5(data: SimpleNamespace) -> Case:
     """An elementwise expression on four million numbers."""
-    return _w5(data, 1)
+    return wide(data, 1)
 
 
 def w5_two_workers(data: SimpleNamespace) -> Case:
     """The same expression, on two workers."""
-    return _w5(data, 2)
+    return wide(data, 2)
 
 
 def w8(data: SimpleNamespace) -> Case:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import compiled_loops, ops
+from autodiff_lab import compiled_loops, fused_loops, ops, planning, schedule
 from autodiff_lab.block_programs import block_program
 from autodiff_lab.compiled_loops import CompiledLoop
 from autodiff_lab.fused_loops import loop_of
 from autodiff_lab.fusion import fuse
 from autodiff_lab.loop_programs import NotALoop, group_program
+from autodiff_lab.trees import flatten
 from tests.drawn_groups import compare, is_rounded, node_values
 
 pytest.importorskip("numba", reason="Numba, the extra [jit], is not installed")
@@ -62,6 +63,93 @@ def test_a_compiled_loop_gives_numpys_numbers(name: str) -> None:
                 part()
             compare(run.finish(), [np.asarray(one) for one in expected], is_rounded(graph, group))
     assert "compiled loop" in kinds
+
+
+def same_bits(found: Any, expected: Any) -> bool:
+    """Whether numbers are the same bit by bit; of two NaNs either may be the result."""
+    pairs = zip(flatten(found)[0], flatten(expected)[0], strict=True)
+    return all(
+        a.dtype == b.dtype
+        and np.array_equal(a, b, equal_nan=True)
+        and not (np.signbit(a) != np.signbit(b))[a == a].any()
+        for a, b in pairs
+    )
+
+
+@pytest.fixture
+def every_loop_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of more than one number are loops, and compiled."""
+    monkeypatch.setattr(fused_loops, "WORTH_COMPILING", 0)
+    monkeypatch.setattr(fused_loops, "STRAIGHT_BYTES", 8)
+    monkeypatch.setattr(planning, "_IN_CACHE", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("every_loop_pays")
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_compiled_unasked_gives_the_bits_of_blocks(name: str) -> None:
+    f, inputs = FUNCTIONS[name]
+    graph, heard = ad.record(f, *inputs), list[Any]()
+    unasked = ad.plan(graph, tell=heard.append)
+    assert "compiled loop" in [event.kind for event in heard if type(event).__name__ == "LoopChosen"]
+    with np.errstate(all="ignore"):
+        for workers in (1, 2):
+            found, expected = (
+                schedule.run(ad.plan(graph, loops=loops, workers=workers), inputs, workers)[0]
+                for loops in ("auto", "blocked")
+            )
+            assert same_bits(found, expected)
+        assert same_bits(unasked(*inputs), ad.plan(graph, loops="blocked")(*inputs))
+
+
+STEPS = [
+    ops.add, ops.sub, ops.mul, ops.div, ops.maximum, ops.minimum, lambda x, y: ops.where(x > y, x, y), lambda x, y: x < y,
+    lambda x, y: -x, lambda x, y: ops.abs(x), lambda x, y: ops.square(x), lambda x, y: ops.relu(y), lambda x, y: 1.0 - y,
+    lambda x, y: ops.exp(x), lambda x, y: ops.tanh(y), lambda x, y: ops.sigmoid(x), lambda x, y: 1.0 / x,
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("every_loop_pays")
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_whatever_is_compiled_unasked_gives_the_bits_of_blocks(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    steps = [(STEPS[random.integers(len(STEPS))], *random.integers(0, 20, 2)) for _ in range(10)]
+
+    def f(x: Any, y: Any, z: Any) -> Any:
+        pool = [x, y, x * y + z]
+        for step, one, other in steps:
+            pool.append(step(pool[-1 - one % len(pool)] * 1.0, pool[-1 - other % len(pool)] * 1.0))
+        return pool[-1], ops.sum(pool[-2] * 1.0, axis=0), pool[-3]
+
+    inputs = [random.standard_normal(shape) for shape in ((30, 40), (40,), (30, 1))]
+    inputs[0][:4] = np.tile(EDGES, 4)
+    inputs = [one.astype(random.choice(["float32", "float32", "float64"])) for one in inputs]
+    graph = ad.record(f, *inputs)
+    plan = ad.plan(graph)
+    assert "compiled loop" in [step.kind for step in plan.steps]
+    assert same_bits(plan(*inputs), ad.plan(graph, loops="blocked")(*inputs)), plan.source()
+
+
+@pytest.mark.usefixtures("every_loop_pays")
+def test_unasked_tanh_stays_numpys() -> None:
+    fusion = fuse(ad.record(curve, ROWS))
+    loop = loop_of(fusion, fusion.groups[0])
+    assert loop.kind == "compiled loop" and "tanh(s" in loop.source()
+    assert "tanh(v" in loop_of(fusion, fusion.groups[0], "compiled").source()
+
+
+@pytest.mark.usefixtures("every_loop_pays")
+def test_unasked_and_without_numba_a_loop_runs_in_blocks_and_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiled_loops, "find_spec", lambda name: None)
+    fusion = fuse(ad.record(curve, ROWS))
+    loop = loop_of(fusion, fusion.groups[0])
+    assert loop.kind == "blocked NumPy"
+    assert loop.why.endswith("not compiled, because Numba is not installed (pip install 'autodiff-lab[jit]')")
 
 
 def loop_for(f: Any, *inputs: Any) -> Any:

@@ -14,16 +14,18 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import autodiff_lab as ad
 from autodiff_lab import events, ops, schedule
 from autodiff_lab.layers import TransformerBlock
-from autodiff_lab.schedule import POLICIES, DeadlockError, PolicyError, ScheduleError, Task, Tasks, Timeline, run
+from autodiff_lab.schedule import POLICIES, DeadlockError, PolicyError, ScheduleError, Task, Tasks, Timeline, blas, run
 
 pytestmark = pytest.mark.alone
 
@@ -348,6 +350,19 @@ def test_blas_has_one_thread_while_tasks_run_and_as_many_as_before_afterwards() 
         with pytest.raises(ZeroDivisionError):
             run({"a": Task(failing())})
         assert blas_threads() == {2}
+
+
+def test_libraries_are_looked_for_again_only_where_a_module_was_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    real = threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", lambda: made.append(real()) or made[-1])
+    monkeypatch.setattr(blas, "_found", (0, None))
+    for _ in range(3):
+        run({"a": Task(lambda: 1)})
+    assert len(made) == 1
+    monkeypatch.setitem(sys.modules, "loaded_just_now", ModuleType("loaded_just_now"))
+    run({"a": Task(lambda: 1)})
+    assert len(made) == 2
 
 
 def test_blas_gets_its_threads_back_in_whatever_order_two_runs_end() -> None:

@@ -15,7 +15,7 @@ _lock = threading.Lock()
 _runs = 0  # that want one thread now: the first switches, the last switches back, in whatever order they end
 _controller: Any = None  # of the run under way
 _limit: Any = None
-_found: tuple[int, Any] = (0, None)  # how many modules were loaded, and a controller of the libraries that there were then
+_found: tuple[int, Any] = (0, None)  # how many modules were loaded, and a controller of the libraries of then
 
 
 @contextmanager
