@@ -41,8 +41,14 @@ NUMBERS = ("float32", "float64")  # whole numbers overflow in ways of their own,
 
 
 def why_not() -> str | None:
-    """Why nothing can be compiled here; None where it can."""
-    return None if find_spec("numba") else "Numba is not installed (pip install 'autodiff-lab[jit]')"
+    """Why nothing can be compiled here; None where it can, and then Numba is loaded."""
+    if not find_spec("numba"):
+        return "Numba is not installed (pip install 'autodiff-lab[jit]')"
+    try:
+        import_module("numba")
+    except ImportError as error:  # such as one that is older than this NumPy
+        return f"Numba cannot be loaded: {error}"
+    return None
 
 
 def spelling(call: NumPyCall, facts: Sequence[Fact], own: Spellings) -> tuple[str, tuple[DType, ...]] | None:

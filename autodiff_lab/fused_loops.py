@@ -150,9 +150,8 @@ def _on_cpu(program: GroupProgram, group: Group, loops: Loops) -> FusedLoop:
 def _in_blocks(blocks: BlockProgram, program: GroupProgram, loops: Loops) -> FusedLoop:
     if loops == "blocked":
         return NumPyBlocks(blocks, program)
-    reason = why_not()
-    if loops == "auto" and len(blocks.each) * math.prod(blocks.shape) < WORTH_COMPILING:
-        reason = "that would save less than 2 ms a run"
+    is_small = loops == "auto" and len(blocks.each) * math.prod(blocks.shape) < WORTH_COMPILING
+    reason = "that would save less than 2 ms a run" if is_small else why_not()
     if reason is None:
         try:
             return NumPyBlocks(blocks, program, OwnTanhLoop if loops == "compiled" else CompiledLoop)

@@ -152,6 +152,19 @@ def test_unasked_and_without_numba_a_loop_runs_in_blocks_and_says_how_to_get_it(
     assert loop.why.endswith("not compiled, because Numba is not installed (pip install 'autodiff-lab[jit]')")
 
 
+@pytest.mark.usefixtures("every_loop_pays")
+def test_a_numba_that_cannot_be_loaded_is_a_reason_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(name: str) -> Any:
+        raise ImportError(f"{name} needs NumPy 1.26 or less")
+
+    monkeypatch.setattr(compiled_loops, "import_module", refusing)
+    fusion = fuse(ad.record(curve, ROWS))
+    for loops in ("auto", "compiled"):
+        loop = loop_of(fusion, fusion.groups[0], loops)  # type: ignore[arg-type]
+        assert loop.kind == "blocked NumPy"
+        assert loop.why.endswith("not compiled, because Numba cannot be loaded: numba needs NumPy 1.26 or less")
+
+
 def loop_for(f: Any, *inputs: Any) -> Any:
     fusion = fuse(ad.record(f, *inputs))
     return loop_of(fusion, fusion.groups[0], "compiled")
