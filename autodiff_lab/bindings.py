@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .operators import Op
 
 NO_ATTRIBUTES: dict[str, Any] = {}
+_FLOATING_SCALARS = frozenset([np.float16, np.float32, np.float64])
 
 # How a call is read whose operands are of some type; recording adds its symbols here.
 readings: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
@@ -398,7 +399,7 @@ def complete(op: Op) -> str:
     kernels = op.cpu_kernels()
     rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.flowing_inputs}
     namespace |= {
-        "_call": call, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
+        "_call": call, "_scalars": _FLOATING_SCALARS, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
         "_kernels": kernels, "_fits": op.declared and op.declared.fits,
         "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
         "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, "_type": type, **rules,
@@ -485,7 +486,8 @@ def _type_check(op: Op, names: Sequence[str]) -> str:
 def _array_source(op: Op) -> str:
     """The part of a binding that runs the kernel on NumPy arrays; on an error ``call`` runs it again and explains.
 
-    A NumPy scalar becomes an array by ``__array__``, which takes no longer than ``np.asarray`` and which None does not have.
+    A NumPy scalar becomes an array by ``__array__``, which takes no longer than ``np.asarray`` and which None does not have:
+    a result, and an operand that is alone, as NumPy makes it of a 0-d cotangent.
     """
     arrays = " and ".join(f"_type({name}) is _ndarray" for name in op.inputs)
     passed = ", ".join([*op.inputs, *(f"{a}={a}" for a in op.attributes)])
@@ -495,6 +497,14 @@ def _array_source(op: Op) -> str:
             return _out if _type(_out) is _ndarray else _out.__array__()
         except (AttributeError, TypeError, ValueError, IndexError):
             pass
+{_scalar_source(op) if len(op.inputs) == 1 else ""}"""
+
+
+def _scalar_source(op: Op) -> str:
+    """The part of a binding that makes a 0-d array of its only operand, where that is a floating scalar of NumPy."""
+    passed = ", ".join([f"{op.inputs[0]}.__array__()", *(f"{a}={a}" for a in op.attributes)])
+    return f"""    elif _type({op.inputs[0]}) in _scalars:
+        return _op.binding({passed})
 """
 
 

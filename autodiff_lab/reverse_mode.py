@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import backend, events, ops
 from .bindings import as_value, at_level, dtype_of, readings, shape_of
-from .tensors import BASE, Level, Record, Tensor, leaf_record, require_floating
+from .tensors import BASE, Leaf, Level, Record, Tensor, leaf_record, require_floating
 from .trees import flatten
 from .wide_arrays import is_wide
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------------------ the sweep
 
 
+_serial = itemgetter(0)
+
+
 def backward_order(*roots: Record) -> list[Record]:
     """Every record that the roots were computed from, leaves too, earliest first.
 
@@ -27,14 +31,15 @@ def backward_order(*roots: Record) -> list[Record]:
     so sorting by it is a topological order. Each record is in the list once, however many paths lead to it, and nothing here
     recurses.
     """
-    found = {root[0]: root for root in roots}
-    stack = list(found.values())
-    while stack:
-        for parent in stack.pop()[2]:
+    order = list({root[0]: root for root in roots}.values())
+    found = {root[0] for root in order}
+    for record in order:  # which grows meanwhile
+        for parent in record[2]:
             if parent is not None and parent[0] not in found:
-                found[parent[0]] = parent
-                stack.append(parent)
-    return [found[serial] for serial in sorted(found)]
+                found.add(parent[0])
+                order.append(parent)
+    order.sort(key=_serial)
+    return order
 
 
 def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | None = None) -> list[tuple[Record, Any]]:
@@ -52,9 +57,9 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
     while order:
         record = order.pop()
         serial, op, parents, saved, attributes, operands = record
-        if serial not in cotangents:  # no consumer sent anything here
+        g = cotangents.pop(serial, None)
+        if g is None:  # no consumer sent anything here
             continue
-        g = cotangents.pop(serial)
         if op is None:
             reached.append((record, g))
             continue
@@ -108,14 +113,15 @@ def accumulate(total: Any, contribution: Any) -> Any:
 
 def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> tuple[Any, ...]:
     """Bring each contribution to the shape and dtype of its operand: sum over broadcast axes, cast between float widths."""
-    fitted = list(contributions)
-    for place, (g, operand) in enumerate(zip(contributions, operands, strict=True)):
-        if g is None or not isinstance(operand, tuple):
-            continue
-        shape, dtype = operand
-        if elementwise and g.shape != shape:
-            g = ops.sum_to(g, shape=shape)
-        fitted[place] = g if g.dtype == dtype else ops.astype(g, dtype=dtype)
+    fitted = []
+    for g, operand in zip(contributions, operands, strict=True):
+        if g is not None and type(operand) is tuple:
+            shape, dtype = operand
+            if elementwise and g.shape != shape:
+                g = ops.sum_to(g, shape=shape)
+            if g.dtype != dtype:
+                g = ops.astype(g, dtype=dtype)
+        fitted.append(g)
     return tuple(fitted)
 
 
@@ -260,7 +266,8 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
         seed = cotangent if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
     result = []
     for leaf, gradient in run_sweep(backward_order(root), {root[0]: seed}, output._level if create_graph else None):
-        _check_shape(gradient, f"leaf {leaf[5].name or leaf[0]}", leaf[5].shape)
+        if shape_of(gradient) != leaf[5].shape:
+            raise _wrong_shape(gradient, f"leaf {leaf[5].name or leaf[0]}", leaf[5].shape)
         result.append((leaf, owned.own(gradient)))
     if tell is not None:
         for leaf, gradient in result:
@@ -268,13 +275,12 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
     return result
 
 
-def _check_shape(gradient: Any, where: str, shape: tuple[int, ...]) -> None:
-    """Refuse a gradient that a rule on the way gave another shape than what it belongs to."""
-    if shape_of(gradient) != shape:
-        raise ValueError(
-            f"the gradient that reached {where} has shape {shape_of(gradient)}, but its shape is {shape}: a gradient rule on "
-            "the way gives the wrong shape; ad.find_faulty_op names it"
-        )
+def _wrong_shape(gradient: Any, where: str, shape: tuple[int, ...]) -> ValueError:
+    """The error for a gradient that a rule on the way gave another shape than what it belongs to."""
+    return ValueError(
+        f"the gradient that reached {where} has shape {shape_of(gradient)}, but its shape is {shape}: a gradient rule on "
+        "the way gives the wrong shape; ad.find_faulty_op names it"
+    )
 
 
 def _seed(output: Tensor, cotangent: Any) -> Any:
@@ -313,13 +319,12 @@ class Owned:
 
     def own(self, gradient: Any) -> Any:
         """The gradient itself where nobody else has its memory, else a copy."""
-        if isinstance(gradient, np.generic):
-            return np.asarray(gradient)
         if isinstance(gradient, np.ndarray):
-            if id(gradient) in self.given or gradient.base is not None or not gradient.flags.owndata:
+            if gradient.base is not None or id(gradient) in self.given or not gradient.flags.owndata:
                 return gradient.copy()
             self.given[id(gradient)] = gradient
-        return gradient
+            return gradient
+        return np.asarray(gradient) if isinstance(gradient, np.generic) else gradient
 
 
 def backward(self: Tensor, gradient: Any = None, create_graph: bool = False) -> None:
@@ -341,8 +346,8 @@ def backward(self: Tensor, gradient: Any = None, create_graph: bool = False) -> 
     tensor(6.)
     """
     for record, found in _leaf_gradients(self, gradient, create_graph):
-        new = found if isinstance(found, Tensor) else Tensor(found)
-        leaf = record[5]
+        new = found if type(found) is Tensor else Tensor(found)
+        leaf: Leaf = record[5]
         leaf.grad = new if leaf.grad is None else leaf.grad + new
 
 
@@ -408,7 +413,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         del output  # so that the sweep frees each record when it is done with it
         reached = _pulled_back(roots, inputs)
         for leaf, gradient in zip(inputs, reached, strict=True):
-            _check_shape(gradient, f"an argument of {_name(f)}", leaf.shape)
+            if shape_of(gradient) != leaf.shape:
+                raise _wrong_shape(gradient, f"an argument of {_name(f)}", leaf.shape)
         gradients = iter(reached)
         parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
         value = Owned(*(leaf._data for leaf in inputs)).own(value)

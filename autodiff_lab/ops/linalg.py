@@ -63,7 +63,7 @@ def matmul_vjp_x(g: Any, y: Any, x_shape: Shape) -> Any:
         return reshape(g, shape=(*g.shape, 1)) * y
     if len(x_shape) == 1:
         return _summed(_times_vector(y, g), x_shape)
-    return _summed(matmul(g, _swapped(y)), x_shape)
+    return _summed(g @ _swapped(y), x_shape)
 
 
 @matmul.vjp("y")
@@ -74,7 +74,7 @@ def matmul_vjp_y(g: Any, x: Any, y_shape: Shape) -> Any:
         return reshape(x, shape=(x.shape[0], 1)) * reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1]))
     if len(y_shape) == 1:
         return _summed(_times_vector(_swapped(x), g), y_shape)
-    return _summed(matmul(_swapped(x), g), y_shape)
+    return _summed(_swapped(x) @ g, y_shape)
 
 
 @matmul.jvp("x")
@@ -97,7 +97,7 @@ def matmul_samples() -> list[Call]:
 
 def _swapped(x: Any) -> Any:
     """The last two axes exchanged."""
-    return transpose(x) if x.ndim == 2 else transpose(x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return x.T if x.ndim == 2 else transpose(x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def _times_vector(matrix: Any, vector: Any) -> Any:
