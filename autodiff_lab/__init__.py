@@ -10,7 +10,7 @@ tensor([2., 4.])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import events, heap, ops
+from . import events, garbage, heap, ops
 from .backend import accelerator, devices, library_of
 from .bindings import OpError
 from .cuda_kernels import cuda_expression, cuda_source
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 heap.keep_freed_memory()
+garbage.put_off_full_searches()
 
 __all__ = [
     "AnomalyError", "Cell", "CellTrace", "Cells", "CompileError", "Compiled", "FaultFound", "FaultyOpReport", "Finding",
