@@ -2,8 +2,8 @@
 
 Each curve is CPU time of this process, medians, on a logarithmic scale both ways, where a power of n is a straight line; its
 slope over the last four points is fitted by least squares. n · log n has a slope of 1.1 there; one over 1.2 is reported.
-Memory is what Python holds of the result (tracemalloc). What existed before is hidden from the garbage collector while an act
-is timed. Prints while it measures, and writes ``results/growth.txt`` and ``growth.html``.
+Memory is what Python holds of the result (tracemalloc). Garbage is collected before an act is timed, and as ever during it.
+Prints while it measures, and writes ``results/growth.txt`` and ``growth.html``.
 
 To record a graph of 10⁶ nodes takes half a minute: what is done with graphs ends at 10⁵ unless ``--largest 1000000`` is given.
 """
@@ -228,12 +228,10 @@ def cpu_seconds(curve: Curve, size: int, act: Act) -> float:
         if times and curve.prepare in (backward, shared):
             act = curve.prepare(size)[1]
         gc.collect()
-        gc.freeze()
         start = time.process_time()
         result = act()
         times.append(time.process_time() - start)
         del result
-        gc.unfreeze()
         if times[0] > 1:
             break
     return statistics.median(times)
