@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------------------ the sweep
 
 
-_serial = itemgetter(0)
-
-
 def backward_order(*roots: Record) -> list[Record]:
     """Every record that the roots were computed from, leaves too, earliest first.
 
@@ -31,14 +28,15 @@ def backward_order(*roots: Record) -> list[Record]:
     so sorting by it is a topological order. Each record is in the list once, however many paths lead to it, and nothing here
     recurses.
     """
-    order = list({root[0]: root for root in roots}.values())
-    found = {root[0] for root in order}
+    order: list[Any] = [(0, None, roots)]  # a consumer of all roots, to start from
+    found = set()
     for record in order:  # which grows meanwhile
         for parent in record[2]:
             if parent is not None and parent[0] not in found:
                 found.add(parent[0])
                 order.append(parent)
-    order.sort(key=_serial)
+    del order[0]
+    order.sort(key=itemgetter(0))
     return order
 
 
@@ -111,18 +109,17 @@ def accumulate(total: Any, contribution: Any) -> Any:
     return total + contribution
 
 
-def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> tuple[Any, ...]:
+def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elementwise: bool) -> Sequence[Any]:
     """Bring each contribution to the shape and dtype of its operand: sum over broadcast axes, cast between float widths."""
-    fitted = []
-    for g, operand in zip(contributions, operands, strict=True):
-        if g is not None and type(operand) is tuple:
-            shape, dtype = operand
+    fitted = list(contributions)
+    for place, g in enumerate(contributions):
+        if g is not None and type(operands[place]) is tuple:
+            shape, dtype = operands[place]
             if elementwise and g.shape != shape:
-                g = ops.sum_to(g, shape=shape)
+                g = fitted[place] = ops.sum_to(g, shape=shape)
             if g.dtype != dtype:
-                g = ops.astype(g, dtype=dtype)
-        fitted.append(g)
-    return tuple(fitted)
+                fitted[place] = ops.astype(g, dtype=dtype)
+    return fitted
 
 
 def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
@@ -153,12 +150,12 @@ class _Watcher:
                 for name, value in _saved_arrays(record):
                     self.last_reader.setdefault(id(value), (record[0], name))
 
-    def watched_pull(self, record: Record) -> Callable[..., tuple[Any, ...]]:
+    def watched_pull(self, record: Record) -> Callable[..., Sequence[Any]]:
         """The op's ``pull``, told, and run so that what it records is in phase backward and belongs to the forward node."""
         serial, op = record[0], record[1]
         assert op is not None
 
-        def pull(g: Any, *rest: Any) -> tuple[Any, ...]:
+        def pull(g: Any, *rest: Any) -> Sequence[Any]:
             if self.tell is not None:
                 self.tell(events.CotangentComplete(serial, op.name, g))
                 self.local = {}
@@ -285,15 +282,14 @@ def _wrong_shape(gradient: Any, where: str, shape: tuple[int, ...]) -> ValueErro
 
 def _seed(output: Tensor, cotangent: Any) -> Any:
     """The cotangent to start from, checked against the output."""
-    shape, dtype = output.shape, output.dtype
     if cotangent is None:
         if output.size != 1:
             raise ValueError(
-                f"backward: the output has shape {shape}, not one number. Pass the cotangent to start from, an array of that "
+                f"backward: the output has shape {output.shape}, not one number. Pass the cotangent to start from, an array of that "
                 "shape (backward(np.ones(shape)) gives the gradient of the sum), or reduce first, as in y.sum().backward()"
             )
         return ops.ones_like(output._data)
-    value = cotangent
+    shape, dtype, value = output.shape, output.dtype, cotangent
     while (
         type(value) is Tensor
         and not value._level.is_batch
