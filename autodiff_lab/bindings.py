@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .operators import Op
 
 NO_ATTRIBUTES: dict[str, Any] = {}
-_FLOATING_SCALARS = frozenset([np.float16, np.float32, np.float64])
+FLOATING_SCALARS = frozenset([np.float16, np.float32, np.float64])
 
 # How a call is read whose operands are of some type; recording adds its symbols here.
 readings: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
@@ -399,8 +399,8 @@ def complete(op: Op) -> str:
     kernels = op.cpu_kernels()
     rules = {f"_{name}_rule": op.vjp_rule(name) for name in op.flowing_inputs}
     namespace |= {
-        "_call": call, "_scalars": _FLOATING_SCALARS, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
-        "_kernels": kernels, "_fits": op.declared and op.declared.fits,
+        "_call": call, "_context": events.context.get, "_kernel": kernels.get(None), "_ndarray": np.ndarray,
+        "_kernels": kernels, "_fits": op.declared and op.declared.fits, "_scalars": FLOATING_SCALARS,
         "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
         "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, "_type": type, **rules,
     }  # fmt: skip

@@ -1,8 +1,8 @@
-"""Python's search for garbage while a tape grows: a full search is put off, because it would look at all of it and find nothing.
+"""Python's search for garbage while a tape grows: a full one is put off, since it would look at all of it and find nothing.
 
-Python frees what nobody holds at once; it searches only for objects that hold each other in a circle. Young objects are searched
-often and cheaply. All objects are searched when a quarter more have come: with 1,000,000 recorded nodes a dozen times, 60 % of
-the forward pass. Records hold their inputs and never the other way round, so a tape has no circle and each search is in vain.
+Python frees at once what nobody holds; it searches only for objects that hold each other in a circle. It often looks at young
+objects, which costs little, and at all objects when a quarter more have come: a dozen times while 1,000,000 nodes are recorded,
+60 % of the forward pass. A record holds its inputs and never the other way round, so a tape has no circle to be found.
 """
 
 from __future__ import annotations

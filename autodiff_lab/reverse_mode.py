@@ -285,8 +285,8 @@ def _seed(output: Tensor, cotangent: Any) -> Any:
     if cotangent is None:
         if output.size != 1:
             raise ValueError(
-                f"backward: the output has shape {output.shape}, not one number. Pass the cotangent to start from, an array of that "
-                "shape (backward(np.ones(shape)) gives the gradient of the sum), or reduce first, as in y.sum().backward()"
+                f"backward: the output has shape {output.shape}, not one number. Pass the cotangent to start from, an array of "
+                "that shape (backward(np.ones(shape)) gives the gradient of the sum), or reduce first, as in y.sum().backward()"
             )
         return ops.ones_like(output._data)
     shape, dtype, value = output.shape, output.dtype, cotangent

@@ -143,7 +143,9 @@ def test_what_the_user_does_with_arrays_after_a_call_changes_no_gradient(program
     for tensor in (result, *leaves):
         tensor.numpy()[...] = 7
     for leaf in leaves:
-        leaf.data = np.full(leaf.shape, 7, leaf.dtype)
+        leaf.data = new = np.full(leaf.shape, 7, leaf.dtype)
+        new[...] = 8
+        assert leaf.numpy().tolist() == np.full(leaf.shape, 7).tolist()
     result.backward(given_back)
     given_back[...] = 7
     assert same(gradients(leaves), expected)
