@@ -388,6 +388,23 @@ def test_no_number_or_0d_array_widens_float32_or_float16() -> None:
             assert x.grad is not None and x.grad.dtype == dtype
 
 
+@pytest.mark.parametrize("op", [op for op in OPS if len(op.inputs) == 1 and not op.is_variadic], ids=lambda op: op.name)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of 0.5 outside of a domain, for both alike
+def test_a_numpy_scalar_is_read_as_the_0d_array_that_it_stands_for(op: Op) -> None:
+    attributes = next((given for _, given in op.sample_calls()), {})
+
+    def seen(operand: Any) -> Any:
+        try:
+            result = op.apply([operand], attributes)
+        except (TypeError, ValueError, IndexError) as error:
+            return str(error)
+        return type(result), result.dtype, result.shape, result.tobytes()
+
+    for dtype in (np.float16, np.float32, np.float64, np.int8):
+        for number in (0.5, 0.0, 2.0):
+            assert seen(dtype(number)) == seen(np.array(number, dtype))
+
+
 @pytest.mark.parametrize(("op", "operands", "attributes"), [call for call in CALLS if isinstance(call.values[0], Op)])
 @pytest.mark.filterwarnings(
     "ignore:invalid value"

@@ -160,6 +160,26 @@ def test_small_arguments_keep_their_digits() -> None:
     assert float(ops.hypot(3e200, 4e200)) == pytest.approx(5e200)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bool"])
+def test_the_mean_is_numpys_bit_by_bit(dtype: str) -> None:
+    random = np.random.default_rng(0)
+    for shape in [(), (1,), (7,), (3, 5), (64, 1), (2, 3, 129), (41, 5, 2)]:
+        x = (random.standard_normal(shape) * 3).astype(dtype)
+        for axis, keepdims in itertools.product(
+            [None, *range(-x.ndim, x.ndim), (0, -1)][: None if x.ndim > 1 else -1], [False, True]
+        ):
+            for given in (x, x.T):
+                mean, expected = (
+                    ops.mean(given, axis=axis, keepdims=keepdims),
+                    np.asarray(given.mean(axis, keepdims=keepdims)),
+                )
+                assert (mean.shape, mean.dtype, mean.tobytes()) == (expected.shape, expected.dtype, expected.tobytes())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nothing = ops.mean(np.zeros((0, 2)))
+    assert np.isnan(nothing) and ops.mean(np.zeros((2, 0)), axis=0).shape == (0,)
+
+
 def test_the_mean_and_spread_of_half_precision_numbers_are_added_up_wider() -> None:
     x = ad.tensor([40000.0, 40000.0, 40000.0], dtype="float16", requires_grad=True)
     y = x.mean()
