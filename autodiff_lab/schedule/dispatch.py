@@ -65,8 +65,9 @@ class Dispatch:
             heappush(self.ready, self.position[task])
             return
         state = self.state
-        priority = ask_priority(self.policy, self.tasks[task], state)
-        heappush(self.ready, self.position[task] if self.is_planned else (-priority, task))
+        planned = self.is_planned
+        priority = state.plan.priorities[task] if planned else ask_priority(self.policy, self.tasks[task], state)
+        heappush(self.ready, self.position[task] if planned else (-priority, task))
         state.ready[task] = None
         state.enqueued += 1
         if self.tell is not None:
@@ -74,21 +75,22 @@ class Dispatch:
 
     def choose(self, number: int) -> int | None:
         """Where the policy lets a ready task start now; None where it waits, and whoever listens is told for what."""
-        if self.tell is None and not any(self.state.free_lanes):
-            return None
-        task = self.tasks[number]
-        place = ask_place(self.policy, task, self.state)
-        if place is None or not self.state.can_start(task, place):
-            self._say_waits(task, place)
-            return None
-        return place
+        if self.is_alike:
+            place = next((place for place, free in enumerate(self.state.free_lanes) if free), None)
+            is_free = place is not None
+        else:
+            place = ask_place(self.policy, self.tasks[number], self.state)
+            is_free = place is not None and self.state.can_start(self.tasks[number], place)
+        if not is_free:
+            self._say_waits(self.tasks[number], place)
+        return place if is_free else None
 
     def acquire(self, number: int, place: int) -> int:
         """Step 4: a ready task takes a lane of a resource."""
         state = self.state
         lane = heappop(self.free_on[place])
         state.free_lanes[place] -= 1
-        state.free_units[place] -= self.tasks[number].demand
+        state.free_units[place] -= self.tasks.demands[number]
         state.live[place] += self.tasks.nbytes[number]
         state.lane_of[number] = lane
         state.running[number] = name = self.machine.resources[place].name
@@ -106,7 +108,7 @@ class Dispatch:
         heappush(self.free_on[place], lane)
         state.ends[number] = state.time
         state.free_lanes[place] += 1
-        state.free_units[place] += self.tasks[number].demand
+        state.free_units[place] += self.tasks.demands[number]
         name = state.running.pop(number)
         state.finished[number] = 1
         self.use_up(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -68,7 +68,7 @@ class _Simulation(Dispatch):
         """Steps 1 to 7. One body for all policies: what state and policy are asked is in ``Dispatch``."""
         tasks, successors, waiting = self.tasks, self.tasks.successors, self.waiting
         ready, running, free, is_plain, is_planned = self.ready, self.running, self.free, self.is_plain, self.is_planned
-        costs: Any = self._costs() if is_plain else ()
+        is_alike, costs = self.is_alike, self._costs() if self.is_alike else ()
         free_lanes, listens = (
             self.state.free_lanes,
             self.tell is not None,
@@ -86,7 +86,7 @@ class _Simulation(Dispatch):
                     aside.append(entry)
                     continue
                 starts[task], lane_of[task] = now, lane
-                heappush(running, (now + costs[task] if is_plain else now + self._duration(task, lane), task))
+                heappush(running, (now + (costs[task] if is_alike else self._duration(task, lane)), task))
             if aside:
                 ready.extend(aside)
                 heapify(ready)
@@ -138,7 +138,7 @@ class _Simulation(Dispatch):
         wanted = ask_place(self.policy, task, self.state)
         return not any(self.state.can_start(task, place) for place in (able if wanted is None else [wanted]))
 
-    def _costs(self) -> list[float]:
+    def _costs(self) -> Sequence[float]:
         speed = self.machine.resources[self.machine.computing[0]].speed
         costs: Any = self.tasks.costs
         return costs if speed == 1 else [cost / speed for cost in costs]
@@ -159,13 +159,14 @@ class _Simulation(Dispatch):
         place = self.choose(number)
         if place is None:
             return -1
-        task, name = self.tasks[number], self.machine.resources[place].name
-        if self.machine.transfers and (arrival := self.state.arrival(task, name)) > self.state.time:
-            if arrival not in self.arrivals:
-                self.arrivals.add(arrival)
-                heappush(self.running, (arrival, -1))
-            self.say_waits(number, name, "transfer", self._last_to_arrive(task, name, arrival))
-            return -1
+        if self.machine.transfers:
+            task, name = self.tasks[number], self.machine.resources[place].name
+            if (arrival := self.state.arrival(task, name)) > self.state.time:
+                if arrival not in self.arrivals:
+                    self.arrivals.add(arrival)
+                    heappush(self.running, (arrival, -1))
+                self.say_waits(number, name, "transfer", self._last_to_arrive(task, name, arrival))
+                return -1
         return self.acquire(number, place)
 
     def _last_to_arrive(self, task: Task, name: str, arrival: float) -> int:

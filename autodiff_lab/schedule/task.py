@@ -86,7 +86,8 @@ class Dependency(NamedTuple):
     nbytes: float  # what travels if they run on different devices
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
     """What a real run calls for a task, and with the values of which names."""
 
     function: Callable[..., Any] | None

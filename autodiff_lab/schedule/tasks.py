@@ -39,6 +39,7 @@ class Tasks(Sequence[Task]):
     names: Sequence[str]
     costs: Sequence[float | Mapping[str, float]]
     nbytes: Sequence[float]
+    demands: Sequence[int]
     predecessors: Sequence[Sequence[int]]
     order: Sequence[int]  # a topological order, the smallest number first
 
@@ -56,6 +57,7 @@ class Tasks(Sequence[Task]):
         self.names = [task.name for task in self._records]
         self.costs = [task.cost for task in self._records]
         self.nbytes = [task.nbytes for task in self._records]
+        self.demands = [task.demand for task in self._records]
         check_each(self._records)
         self._bytes_on_edge: dict[tuple[int, int], float] = {}
         self._users: Sequence[Sequence[int]] | None = None
@@ -79,6 +81,7 @@ class Tasks(Sequence[Task]):
         made.names = range(len(costs))  # type: ignore[assignment]
         made.costs, made.predecessors = costs, predecessors
         made.nbytes = nbytes if nbytes is not None else [0.0] * len(costs)
+        made.demands = [1] * len(costs)
         made.order = range(len(costs))
         for task, before in enumerate(predecessors):
             if before and not 0 <= min(before) <= max(before) < task:
@@ -141,13 +144,13 @@ class Tasks(Sequence[Task]):
     # -------------------------------------------------------------------------------------------------- who waits for whom
 
     @cached_property
-    def successors(self) -> list[list[int]]:
+    def successors(self) -> Sequence[Sequence[int]]:
         """For each task those that wait for it."""
         found: list[list[int]] = [[] for _ in range(len(self))]
         for task, before in enumerate(self.predecessors):
             for other in before:
                 found[other].append(task)
-        return found
+        return list(map(tuple, found))  # a tuple's items lie beside its length: one miss of the cache less
 
     def dependencies(self) -> Iterator[Dependency]:
         """Every reason for which a task waits for another, in order of the waiting task."""

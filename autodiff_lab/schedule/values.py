@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter_ns
+from time import perf_counter
 from typing import Any
 
 from numpy import ndarray
@@ -34,13 +34,13 @@ class Values:
 
     def call(self, task: int) -> None:
         """Call the task's function with its arguments and the values that it reads, and keep what it returns."""
-        function, arguments, reads, names, _, is_light = self._calls[task]
-        named = self.named
-        result = None if function is None else function(*arguments, *[named[read] for read in reads])
-        if is_light and type(result) is not ndarray:
-            named[names[0]] = result
+        call, named = self._calls[task], self.named
+        function = call.function
+        result = None if function is None else function(*call.arguments, *map(named.__getitem__, call.reads))
+        if call.is_light and type(result) is not ndarray:
+            named[call.writes[0]] = result
         else:
-            self.unweighed[task] = parts_of(result, names)
+            self.unweighed[task] = parts_of(result, call.writes)
 
     def weigh(self, task: int) -> None:
         """A task is done: its results become values, in place of older ones of the same name, and their bytes count."""
@@ -54,11 +54,11 @@ class Values:
 
     def drop(self, task: int) -> None:
         """Nobody needs a task's results any more."""
-        _, _, _, names, nbytes, _ = self._calls[task]
-        for name in names:
+        call = self._calls[task]
+        for name in call.writes:
             value = self.named.pop(name)
-            if nbytes or type(value) is ndarray:
-                self.memory.drop(value, nbytes)
+            if call.nbytes or type(value) is ndarray:
+                self.memory.drop(value, call.nbytes)
 
 
 def parts_of(result: Any, names: Sequence[str]) -> tuple[Any, ...]:
@@ -89,8 +89,8 @@ class Memory:
     [(0, 32.0), (1, 0.0)]
     """
 
-    def __init__(self, before: Iterable[Any] = (), clock: Callable[[], int] = perf_counter_ns) -> None:
-        self.changes: list[tuple[int, float]] = []  # when, and how many bytes lived from then on
+    def __init__(self, before: Iterable[Any] = (), clock: Callable[[], float] = perf_counter) -> None:
+        self.changes: list[tuple[float, float]] = []  # when, and how many bytes lived from then on
         self._clock = clock
         self._live = 0.0
         self._before = {id(owner_of(value)) for value in before}
