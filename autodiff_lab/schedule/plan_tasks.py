@@ -205,7 +205,7 @@ class _PlanValues:
     """What ``execute`` asks of values: here steps hand them on in a workspace."""
 
     def __init__(self, run: PlanRun, workspace: dict[str, Any], arrays: Sequence[Any]) -> None:
-        self.named = dict(enumerate(arrays))
+        self.inputs = dict(enumerate(arrays))
         self.memory = Memory()
         self.unweighed: list[Any] = [None] * len(run.pieces)
         self._pieces, self._workspace = run.pieces, workspace

@@ -19,7 +19,7 @@ from .values import Values
 
 def device_of_inputs(values: Values) -> str:
     """The device that a run computes on: where its inputs lie."""
-    found = sorted({backend.device_of(value) for value in values.named.values() if backend.is_array(value)})
+    found = sorted({backend.device_of(value) for value in values.inputs.values() if backend.is_array(value)})
     others = [device for device in found if device != "cpu"]
     if len(others) > 1:
         raise ValueError(f"run: the inputs lie on {' and '.join(others)}; move them to one device with .to(…)")

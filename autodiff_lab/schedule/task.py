@@ -88,12 +88,12 @@ class Dependency(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """What a real run calls for a task, and with the values of which names."""
+    """What a real run calls for a task, and with which values. Values have the numbers of ``Tasks.numbers``."""
 
     function: Callable[..., Any] | None
     arguments: tuple[Any, ...]
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
     nbytes: float  # of each value that it writes
     is_light: bool  # unless it is an array, its result takes no memory that counts, and the place of no other
 

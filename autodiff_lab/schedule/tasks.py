@@ -201,16 +201,23 @@ class Tasks(Sequence[Task]):
         return [len(users) + (task in kept) for task, users in enumerate(self.users)]
 
     @cached_property
+    def numbers(self) -> dict[str, int]:
+        """A number for each value, by its name."""
+        names = (*self.inputs, *self.outputs, *(name for task in self for name in task.written))
+        return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+    @cached_property
     def calls(self) -> list[Call]:
         """What a real run calls for each task."""
+        numbers = self.numbers
         writers = Counter(name for task in self for name in task.written)
         first = {task.name: task.written[0] for task in self}
         return [
             Call(
                 task.call,
                 task.args,
-                (*task.reads, *[first[other] for other in task.after]),
-                tuple(task.written),
+                tuple(numbers[name] for name in (*task.reads, *[first[other] for other in task.after])),
+                tuple(numbers[name] for name in task.written),
                 task.nbytes / len(task.written),
                 len(task.written) == 1 and not task.nbytes and writers[task.written[0]] == 1,
             )

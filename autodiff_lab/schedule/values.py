@@ -11,9 +11,11 @@ from numpy import ndarray
 from .mistakes import ScheduleError
 from .tasks import Tasks
 
+ABSENT: Any = object()  # where a value is not there yet, or dropped
+
 
 class Values:
-    """The values of a run by name. Tasks that run at once touch different names; the rest is called by one worker at a time.
+    """The values of a run. Tasks that run at once touch different ones; the rest is called by one worker at a time.
 
     >>> from autodiff_lab.schedule import Task
     >>> values = Values(Tasks({"a": Task(lambda: 2), "b": Task(lambda a, x: a * x, args=(5,), after=["a"])}), {})
@@ -27,38 +29,45 @@ class Values:
     """
 
     def __init__(self, tasks: Tasks, inputs: Mapping[str, Any]) -> None:
-        self.named = dict(inputs)
+        self.inputs = inputs
         self.memory = Memory(inputs.values())
         self.unweighed: list[Any] = [None] * len(tasks)  # the results that may take memory, until they are weighed
-        self._calls = tasks.calls
+        self._tasks, self._calls = tasks, tasks.calls
+        self._held = [inputs.get(name, ABSENT) for name in tasks.numbers] if inputs else [ABSENT] * len(tasks.numbers)
+        self._value = self._held.__getitem__
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The values that are there, by name."""
+        return {name: value for name, value in zip(self._tasks.numbers, self._held, strict=True) if value is not ABSENT}
 
     def call(self, task: int) -> None:
         """Call the task's function with its arguments and the values that it reads, and keep what it returns."""
-        call, named = self._calls[task], self.named
+        call = self._calls[task]
         function = call.function
-        result = None if function is None else function(*call.arguments, *map(named.__getitem__, call.reads))
+        result = None if function is None else function(*call.arguments, *map(self._value, call.reads))
         if call.is_light and type(result) is not ndarray:
-            named[call.writes[0]] = result
+            self._held[call.writes[0]] = result
         else:
-            self.unweighed[task] = parts_of(result, call.writes)
+            self.unweighed[task] = parts_of(result, self._tasks[task].written)
 
     def weigh(self, task: int) -> None:
         """A task is done: its results become values, in place of older ones of the same name, and their bytes count."""
-        call = self._calls[task]
+        call, held = self._calls[task], self._held
         parts, self.unweighed[task] = self.unweighed[task], None
-        for name, part in zip(call.writes, parts, strict=True):
+        for number, part in zip(call.writes, parts, strict=True):
             self.memory.hold(part, call.nbytes)
-            if name in self.named:
-                self.memory.drop(self.named[name], call.nbytes)
-            self.named[name] = part
+            if held[number] is not ABSENT:
+                self.memory.drop(held[number], call.nbytes)
+            held[number] = part
 
     def drop(self, task: int) -> None:
         """Nobody needs a task's results any more."""
-        call = self._calls[task]
-        for name in call.writes:
-            value = self.named.pop(name)
-            if call.nbytes or type(value) is ndarray:
-                self.memory.drop(value, call.nbytes)
+        call, held = self._calls[task], self._held
+        for number in call.writes:
+            if call.nbytes or type(held[number]) is ndarray:
+                self.memory.drop(held[number], call.nbytes)
+            held[number] = ABSENT
 
 
 def parts_of(result: Any, names: Sequence[str]) -> tuple[Any, ...]:
