@@ -370,6 +370,15 @@ class TasksCollected(NamedTuple):
     step: int = 1
 
 
+class SearchAdvanced(NamedTuple):
+    """The policy ``search`` has found a shorter schedule, or gone on with the one that it has, before anything runs."""
+
+    tried: int  # how many orders of the tasks
+    gone: float  # the part of its budget, or of its steps
+    length: float  # of the shortest schedule so far
+    step: int = 1
+
+
 class TaskDependenciesCounted(NamedTuple):
     """A task waits for this many others."""
 
@@ -533,6 +542,7 @@ Event = (
     | WorkQueued
     | Transferred
     | Synchronised
+    | SearchAdvanced
     | TasksCollected
     | TaskDependenciesCounted
     | TaskEnqueued

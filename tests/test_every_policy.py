@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import autodiff_lab as ad
 from autodiff_lab import events
 from autodiff_lab.schedule import (
     POLICIES,
@@ -181,6 +182,28 @@ def test_a_search_is_never_longer_than_the_orders_that_it_begins_with_and_more_s
             continue  # a layout knows no shares of a device
         lengths = [simulate(tasks, machine, searched(steps=steps)).makespan for steps in (1, 20)]
         assert lengths[1] <= lengths[0] <= simulate(tasks, machine, "heft").makespan + 1e-9, f"seed {seed}"
+
+
+def test_a_search_says_how_far_it_is_and_finds_the_same_when_nobody_listens() -> None:
+    r = random.Random(6)
+    tasks = Tasks(
+        [
+            Task(
+                name=str(i),
+                cost={"p0": r.randint(1, 9), "p1": r.randint(1, 9)},
+                after={str(before): r.randint(1, 5) for before in r.sample(range(i), min(i, 2))},
+            )
+            for i in range(30)
+        ]
+    )
+    machine = Machine((Resource("p0"), Resource("p1")), {("p0", "p1"): Transfer(1, 1), ("p1", "p0"): Transfer(1, 1)})
+    with ad.listen() as heard:
+        timeline = simulate(tasks, machine, searched(steps=200))
+    told = [event for event in heard if isinstance(event, events.SearchAdvanced)]
+    assert 19 <= len(told) < 100 and heard[: len(told)] == told and told[-1].tried <= 200 and told[-1].gone >= 0.9
+    assert all(a.tried < b.tried and a.gone < b.gone <= 1 and a.length >= b.length for a, b in itertools.pairwise(told))
+    assert told[0].length > told[-1].length == timeline.makespan
+    assert timeline.starts == simulate(tasks, machine, searched(steps=200)).starts
 
 
 def test_a_search_ends_with_its_budget_and_refuses_one_that_is_none() -> None:

@@ -25,4 +25,4 @@ __all__ = [
     "live", "ops", "orders", "passes", "percent", "plans", "registration", "says", "scheduling", "timelines", "training",
 ]  # fmt: skip
 
-NOT_SHOWN = devices.NOT_SHOWN  # kinds that no view says, with the reason
+NOT_SHOWN = {**devices.NOT_SHOWN, **scheduling.NOT_SHOWN}  # kinds that no view says, with the reason

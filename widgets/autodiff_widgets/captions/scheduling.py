@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autodiff_lab import events
+from autodiff_lab.events import Event
 from autodiff_lab.schedule.timeline import Timeline
 
 from ..values import number_text, time_text
-from .sentences import Names, counted, few, says
+from .sentences import Names, counted, few, percent, says
 
 OPENING = "The tasks, and which of them waits for which. Nothing has run yet."
+
+NOT_SHOWN: Mapping[type[Event], str] = {
+    events.SearchAdvanced: "who waits for a long search listens to it; what it found is drawn as any schedule is",
+}
+
+
+@says(events.SearchAdvanced)
+def _search_advanced(event: events.SearchAdvanced, name: Names) -> str:
+    tried, gone, least = counted(event.tried, "order"), percent(event.gone), time_text(event.length)
+    return f"Step 1: the policy has tried {tried}, {gone} of what it may; the shortest schedule takes {least}."
 
 
 @says(events.TasksCollected)
