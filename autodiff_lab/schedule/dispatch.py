@@ -75,7 +75,7 @@ class Dispatch:
 
     def choose(self, number: int) -> int | None:
         """Where the policy lets a ready task start now; None where it waits, and whoever listens is told for what."""
-        if self.is_alike:
+        if self.is_alike:  # ``soonest`` would answer the same, in twenty times the time
             place = next((place for place, free in enumerate(self.state.free_lanes) if free), None)
             is_free = place is not None
         else:
