@@ -134,6 +134,8 @@ def placed(value: Any, dtype: Any, device: str, where: str) -> Array:
     Raises:
         ValueError: the array lies elsewhere.
     """
+    if type(value) is np.ndarray and device == "cpu":
+        return np.array(value, dtype=dtype)
     if is_array(value) and not isinstance(value, np.generic) and device_of(value) != device:
         raise ValueError(
             f"{where}: expected an array on {device}, got one on {device_of(value)}; nothing is copied by itself: move it "

@@ -4,7 +4,8 @@ A Tensor of a batch level looks like one array to whoever computes with it, and 
 rows or all columns with one such Tensor, so that each gradient rule runs once instead of once per row.
 
 An op is mapped over the batch in one of three ways: an elementwise op by broadcasting, an op with a ``batch_rule`` by that,
-any other op by a loop over the batch.
+unless it answers NotImplemented, any other op by a loop over the batch. The bindings of elementwise ops broadcast where no axes
+are to be added, without coming here.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import bindings
-from .bindings import shape_of
+import numpy as np
+
+from .bindings import as_operand, real_array, shape_of
 from .operators import registry
 from .tensors import Level, Tensor
 
@@ -40,38 +42,41 @@ def out_of_batch(value: Any, level: Level, size: int) -> Any:
 
 def map_batch(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
     """Call an op on every member of a batch."""
-    values: list[Any] = []
-    batched: list[bool] = []
-    rank = 0  # of the member that has most axes
-    for operand in operands:
-        is_batched = type(operand) is Tensor and operand._level is level
-        values.append(operand._data if is_batched else bindings.as_operand(operand))
-        batched.append(is_batched)
-        rank = max(rank, len(shape_of(values[-1])) - is_batched)
+    if op.has_batch_rule and not op.elementwise:
+        stacks = [o._data if type(o) is Tensor and o._level is level else _with_axis(as_operand(o)) for o in operands]
+        result = op.apply_batch_rule(stacks, attributes)
+        if result is not NotImplemented:
+            return Tensor(result, level)
+    batched = [type(o) is Tensor and o._level is level for o in operands]
+    values = [o._data if flag else as_operand(o) for o, flag in zip(operands, batched, strict=True)]
     if op.elementwise:
-        aligned = [_aligned(v, rank) if flag else v for v, flag in zip(values, batched, strict=True)]
-        return Tensor(op.apply(aligned, attributes), level)
-    if op.has_batch_rule:
-        leading = [v if flag else _with_axis(v) for v, flag in zip(values, batched, strict=True)]
-        return Tensor(op.apply_batch_rule(leading, attributes), level)
+        return Tensor(op.apply(_aligned(values, batched), attributes), level)
     size = next(shape_of(v)[0] for v, flag in zip(values, batched, strict=True) if flag)
     members = ([v[i] if flag else v for v, flag in zip(values, batched, strict=True)] for i in range(size))
     results = [_with_axis(op.apply(member, attributes)) for member in members]
     return Tensor(_call("concatenate", results, axis=0), level)
 
 
-def _aligned(value: Any, rank: int) -> Any:
-    """A stack whose members have fewer axes than ``rank``, with axes of size 1 after the first, as broadcasting adds them."""
-    shape = shape_of(value)
-    missing = rank - (len(shape) - 1)
-    return _call("reshape", value, shape=(shape[0], *(1,) * missing, *shape[1:])) if missing else value
+def _aligned(values: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
+    """The values; a stack whose members have fewer axes than others is given axes of size 1, as broadcasting adds them."""
+    ranks = [len(shape_of(value)) - flag for value, flag in zip(values, batched, strict=True)]
+    rank = max(ranks)
+    return [
+        _with_rank(value, rank) if flag and own < rank else value
+        for value, flag, own in zip(values, batched, ranks, strict=True)
+    ]
+
+
+def _with_rank(stack: Any, rank: int) -> Any:
+    size, *rest = shape_of(stack)
+    return _call("reshape", stack, shape=(size, *(1,) * (rank - len(rest)), *rest))
 
 
 def _with_axis(value: Any) -> Any:
     """A value that is the same for the whole batch, as a stack of one."""
-    return _call(
-        "reshape", bindings.real_array(value) if not hasattr(value, "shape") else value, shape=(1, *shape_of(value))
-    )
+    if type(value) is np.ndarray:
+        return value[None]
+    return _call("reshape", value if hasattr(value, "shape") else real_array(value), shape=(1, *shape_of(value)))
 
 
 def _call(name: str, operand: Any, **attributes: Any) -> Any:

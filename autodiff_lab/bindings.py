@@ -2,7 +2,8 @@
 
 ``ops.mul(x, y)`` is a function generated from the op's schema. Where every operand is a Tensor of one level that holds a NumPy
 array and nobody listens, it runs the kernel and records the result at once; this is the hot path of eager training. Every
-other case goes to ``call``, which says the same in general form.
+other case goes to ``call``, which says the same in general form: while nobody listens by the op's ``record`` and ``push``,
+generated too, which know its inputs and rules; else by ``_record`` and ``_push_tangents`` below, which also tell what they do.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +40,10 @@ def call(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Read one op call: at the highest level among its Tensors, or on plain arrays or symbols where there is none."""
     level: Level | None = None
     for operand in operands:
-        if type(operand) is Tensor and (level is None or operand._level.depth > level.depth):
-            level = operand._level
+        if type(operand) is Tensor:
+            its = operand._level
+            if level is None or its.depth > level.depth:
+                level = its
     try:
         if level is None:
             return compute(op, operands, attributes)
@@ -47,6 +51,8 @@ def call(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
             return level.reading(op, operands, attributes, level)
         if not op.is_differentiable:
             return _call_below(op, operands, attributes, level)
+        if events.context.get() is None and not op.is_variadic:
+            return (op.record if level.is_reverse else op.push)(op, operands, attributes, level)
         if level.is_reverse:
             return _record(op, operands, attributes, level)
         return _push_tangents(op, operands, attributes, level)
@@ -115,6 +121,8 @@ def is_number(operand: Any) -> bool:
 
 def device_of(value: Any) -> str:
     """The device of an array, Tensor, symbol or Python number; a list, which will become a NumPy array, is on ``cpu``."""
+    if type(value) is np.ndarray:
+        return "cpu"
     if type(value) is Tensor or type(value) in readings:
         return value.device  # type: ignore[no-any-return]
     return backend.device_of(value) if backend.is_array(value) else "cpu"
@@ -125,7 +133,8 @@ def as_operand(value: Any) -> Any:
 
     A NumPy scalar or a 0-d array becomes a Python number, so that ``np.sqrt(64.0) * x`` keeps x's float32.
     """
-    if type(value) is Tensor:
+    kind = type(value)
+    if kind is Tensor or kind is float or (kind is np.ndarray and value.ndim and value.dtype.kind in "biuf"):
         return value
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "biuf":
         return value.item()
@@ -164,7 +173,7 @@ def at_level(leaf: Any, level: Level, where: str) -> Tensor:
 
 def as_value(leaf: Any, where: str) -> Any:
     """An argument or result of a transformed function: a Tensor or symbol itself, anything else as an array."""
-    if type(leaf) is Tensor or type(leaf) in readings:
+    if type(leaf) is np.ndarray or type(leaf) is Tensor or type(leaf) in readings:
         return leaf
     if not isinstance(leaf, (int, float)) and not backend.is_array(leaf):
         raise TypeError(f"{where}: expected numbers, arrays or Tensors (or lists, tuples, dicts of them), got {leaf!r}")
@@ -175,7 +184,10 @@ def as_value(leaf: Any, where: str) -> Any:
 
 
 def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
-    """Compute, and keep what the gradient rules will need."""
+    """Compute, and keep what the gradient rules will need.
+
+    While nobody listens, guards or records a graph, an op's ``record`` does the same by generated code.
+    """
     operands = [as_operand(o) for o in operands]
     values = _at_level(operands, level)
     result = op.apply(values, attributes)
@@ -201,7 +213,7 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
 
 def owned(attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes of which nobody else can change a part later: arrays and lists, as in an index, are copied."""
-    if any(type(value) in _CHANGEABLE for value in attributes.values()):
+    if attributes and any(type(value) in _CHANGEABLE for value in attributes.values()):
         return {name: _owned(value) for name, value in attributes.items()}
     return attributes
 
@@ -263,8 +275,8 @@ def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, .
     """Shape and dtype of each operand (a Python number stands for itself); None where all are recorded and alike."""
     if len(values) == 1 and parents[0] is not None:
         return None
-    specs = tuple((v.shape, v.dtype) if hasattr(v, "shape") else v for v in values)
-    return None if all(p is not None for p in parents) and all(s == specs[0] for s in specs) else specs
+    specs = tuple([(v.shape, v.dtype) if hasattr(v, "shape") else v for v in values])
+    return None if None not in parents and specs.count(specs[0]) == len(specs) else specs
 
 
 def _tell_call(context: events.Context, record: Record, values: Sequence[Any], result: Any) -> None:
@@ -314,7 +326,10 @@ def _tell_failed(
 
 
 def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: Level) -> Tensor:
-    """Compute once, and carry every tangent along: for each, the sum of one JVP rule per operand that has tangents."""
+    """Compute once, and carry every tangent along: for each, the sum of one JVP rule per operand that has tangents.
+
+    While nobody listens or guards, an op's ``push`` does the same by generated code.
+    """
     names = op.operand_names(len(operands))
     named: dict[str, Any] = {}
     moving: dict[int, Any] = {}
@@ -350,9 +365,12 @@ def _push_tangents(op: Op, operands: Sequence[Any], attributes: dict[str, Any], 
 # ------------------------------------------------------------------------------------------------------ generated code
 
 # The generated code's own names start with an underscore; registering refuses such names for inputs and attributes. What
-# belongs to an input also ends as none of the others does, in _value, _record or _rule: an input may be called kernel.
+# belongs to an input also ends as none of the others does, in _value, _record, _tangents, _rule or _jvp: an input may be called
+# kernel.
 
 
+_NUMBERS = frozenset([int, float])
+_PLAIN = _NUMBERS | {np.ndarray}
 RULES = ("shape_rule", "dtype_rule", "batch_rule", "vjp", "jvp", "kernel", "samples")
 
 
@@ -404,13 +422,34 @@ def complete(op: Op) -> str:
         "_new": Tensor.__new__, "_next_serial": next_serial, "_numpy": np, "_op": op,
         "_owned": owned, "_NO_ATTRIBUTES": NO_ATTRIBUTES, "_Tensor": Tensor, "_type": type, **rules,
     }  # fmt: skip
-    source = binding_source(op)
-    exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
+    namespace |= {f"_{fact}_of": function for fact, function in FACTS.items()}
+    namespace |= {f"_{name}_jvp": op.jvp_rule(name) for name in op.flowing_inputs}
+    namespace |= {
+        "_as_operand": as_operand, "_binding": op.binding, "_hasattr": hasattr, "_len": len, "_may_change": _may_change,
+        "_numbers": _NUMBERS, "_operand_specs": operand_specs, "_plain": _PLAIN, "_range": range, "_refuse": refuse_part,
+    }  # fmt: skip
+    sources = _sources(op)
+    first = [sources[name] for name in sources if name not in ("_record", "_push")]
+    exec(compile("\n".join(first), f"{BINDING_FILE} {op.name}", "exec"), namespace)
     if op.is_differentiable:  # first, since another thread may call the binding, and sweep, as soon as it has its code
         op.pull = variadic_pull(op) if op.is_variadic else namespace["_pull"]
+        op.record, op.push = (_at_first_need(op, name, sources.get(f"_{name}", "")) for name in ("record", "push"))
     op.binding.__code__ = namespace[_identifier(op)].__code__
     namespace[_identifier(op)] = op.binding
-    return source
+    return "\n".join(sources.values())
+
+
+def _at_first_need(op: Op, name: str, source: str) -> Callable[..., Tensor]:
+    """A function that puts the generated one in its place when it is called, since compiling both takes 0.3 ms an op."""
+
+    def generate(*arguments: Any) -> Tensor:
+        namespace = op.binding.__globals__
+        exec(compile(source, f"{BINDING_FILE} {op.name}", "exec"), namespace)
+        if getattr(op, name) is generate:  # else a rule was replaced meanwhile
+            setattr(op, name, namespace[f"_{name}"])
+        return namespace[f"_{name}"](*arguments)  # type: ignore[no-any-return]
+
+    return generate
 
 
 def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
@@ -426,6 +465,11 @@ def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
         )
 
     return pull
+
+
+def refuse_part(rule: Any, part: Any) -> None:
+    """Say that what a JVP rule gave is no part of a tangent."""
+    raise TypeError(f"jvp rule {rule.__name__} gave {part!r}; a rule returns its part of the result's tangent")
 
 
 def rule_values(op: Op, needs: Sequence[str], named: dict[str, Any], place: int, count: int) -> list[Any]:
@@ -444,7 +488,7 @@ def rule_values(op: Op, needs: Sequence[str], named: dict[str, Any], place: int,
 
 
 def binding_source(op: Op) -> str:
-    """The Python text that is generated for an op: its binding and, if it has gradients, its ``_pull``.
+    """The Python text that is generated for an op: its binding and, if it has gradients, ``_record``, ``_pull`` and ``_push``.
 
     >>> from autodiff_lab import registry
     >>> print(binding_source(registry["exp"]))  # doctest: +ELLIPSIS
@@ -452,14 +496,23 @@ def binding_source(op: Op) -> str:
         if _context() is None and _type(x) is _Tensor:
     ...
     """
+    return "\n".join(_sources(op).values())
+
+
+def _sources(op: Op) -> dict[str, str]:
+    """The text of each function that is generated for an op, by name."""
     operands = f"(*{op.inputs[0]},)" if op.is_variadic else _tuple(op.inputs)
     general = f"return _call(_op, {operands}, {_dict(op.attributes)})"
     body = ""
     if not op.is_variadic and "device" not in op.attributes:
         body += _recording_source(op) if op.is_differentiable else ""
         body += _array_source(op)
-    pull = f"\n{_pull_source(op)}" if op.is_differentiable and not op.is_variadic else ""
-    return f"def {_identifier(op)}({_parameters(op)}):\n{body}    {general}\n{pull}"
+        body += _batch_source(op) if op.elementwise else ""
+        body += _number_source(op)
+    found = {_identifier(op): f"def {_identifier(op)}({_parameters(op)}):\n{body}    {general}\n"}
+    if op.is_differentiable and not op.is_variadic:
+        found |= {"_record": _record_source(op), "_pull": _pull_source(op), "_push": _push_source(op)}
+    return found
 
 
 def _identifier(op: Op) -> str:
@@ -521,7 +574,7 @@ def _recording_source(op: Op) -> str:
     if not op.keeps_floating:
         nothing_flows = f"_out.dtype.kind != 'f' or {nothing_flows}"
     parents = _tuple([f"_{name}_record" for name in names])
-    saved = _tuple([_saved_expression(op, name, flowing) for name in op.saved_names])
+    saved = _tuple([_saved_expression(op, name) for name in op.saved_names])
     return f"""    if _context() is None and {tensors}:
         _level = {first}._level
         {values}
@@ -557,22 +610,134 @@ def _pull_source(op: Op) -> str:
         given += [f"{attribute}=_attributes[{attribute!r}]" for attribute in op.vjp_attributes(name)]
         applied = f"_{name}_rule({', '.join(['_g', *given])})"
         parts.append(applied if len(op.inputs) == 1 else f"None if _{name}_record is None else {applied}")
-    unpack_parents = (
-        f"    {_tuple([f'_{name}_record' for name in op.inputs])} = _parents\n" if len(op.inputs) > 1 else ""
-    )
-    unpack_saved = f"    {_tuple([_local(name) for name in op.saved_names])} = _saved\n" if op.saved_names else ""
-    return f"def _pull(_g, _parents, _saved, _attributes):\n{unpack_parents}{unpack_saved}    return {_tuple(parts)}\n"
+    lines = [f"{_tuple([f'_{name}_record' for name in op.inputs])} = _parents"] if len(op.inputs) > 1 else []
+    lines += [f"{_tuple([_local(name) for name in op.saved_names])} = _saved"] if op.saved_names else []
+    return _function("_pull(_g, _parents, _saved, _attributes)", [*lines, f"return {_tuple(parts)}"])
 
 
-def _saved_expression(op: Op, name: str, flowing: Sequence[str]) -> str:
-    """The value that is saved under a name, if an operand is recorded whose rule needs it."""
-    holder, _, fact = (name, "", "") if name in (*op.inputs, "out") else name.rpartition("_")
+def _number_source(op: Op) -> str:
+    """The part of a binding of two inputs that runs the kernel on a NumPy array beside a number of Python."""
+    if len(op.inputs) != 2 or op.declared is not None or op.cpu_kernels().keys() != {None}:
+        return ""
+    x, y = op.inputs
+    passed = ", ".join([x, y, *(f"{a}={a}" for a in op.attributes)])
+    return f"""    if _type({x}) is _ndarray and _type({y}) in _numbers or _type({y}) is _ndarray and _type({x}) in _numbers:
+        try:
+            _out = _kernel(_numpy, {passed})
+            return _out if _type(_out) is _ndarray else _out.__array__()
+        except (AttributeError, TypeError, ValueError, IndexError):
+            pass
+"""
+
+
+def _batch_source(op: Op) -> str:
+    """The part of a binding that maps an elementwise op of one or two inputs over a batch, where no axes are to be added.
+
+    That is so for one stack, for stacks of one rank, and for a stack beside a number or an array of fewer axes; ``map_batch``
+    has the rest.
+    """
+    text = ""
+    for stacks in [one for count in (1, 2) for one in combinations(op.inputs, count)] if len(op.inputs) <= 2 else []:
+        first, arrays = stacks[0], [name for name in op.inputs if name not in stacks]
+        conditions = [
+            f"_type({name}) is _Tensor" if name in stacks else f"_type({name}) in _plain" for name in op.inputs
+        ]
+        conditions += [f"{first}._level.is_batch"]
+        conditions += [
+            f"{name}._level is {first}._level and {name}._data.ndim == {first}._data.ndim" for name in stacks[1:]
+        ]
+        conditions += [f"(_type({o}) is not _ndarray or 0 < {o}.ndim < {first}._data.ndim)" for o in arrays]
+        values = [f"{name}._data" if name in stacks else name for name in op.inputs]
+        passed = ", ".join([*values, *(f"{a}={a}" for a in op.attributes)])
+        text += f"    if {' and '.join(conditions)}:\n        return _Tensor(_binding({passed}), {first}._level)\n"
+    return text
+
+
+def _record_source(op: Op) -> str:
+    """Source of ``_record``: the op's value, recorded, for operands of any kind. What the caller can change later is copied."""
+    values, records = [*map(_local, op.inputs)], [f"_{name}_record" for name in op.inputs]
+    kept = [name for name in op.inputs if name in op.saved_names]
+    record = [
+        "_next_serial()", "_op", _tuple(records), _tuple([_saved_expression(op, name, True) for name in op.saved_names]),
+        "_owned(_attributes)", f"_operand_specs({_tuple(values)}, {_tuple(records)})",
+    ]  # fmt: skip
+    lines = [
+        *_value_lines(op, "record"),
+        f"if {' and '.join(f'{one} is None' for one in records)} or _out.dtype.kind != 'f':",
+        "    return _Tensor(_out, _level)",
+        *(
+            f"if _type({name}) is not _Tensor and _may_change({_local(name)}): {_local(name)} = {_local(name)}.copy()"
+            for name in kept
+        ),
+        f"return _Tensor(_out, _level, {_tuple(record)})",
+    ]
+    return _function("_record(_op, _operands, _attributes, _level)", lines)
+
+
+def _push_source(op: Op) -> str:
+    """Source of ``_push``: the op's value, and each of its tangents: the sum of one part per operand that has tangents."""
+    lines = [
+        *_value_lines(op, "tangents"),
+        f"_moving = {' or '.join(f'_{name}_tangents' for name in op.flowing_inputs)}",
+        "if not _moving:",
+        "    return _Tensor(_out, _level)",
+        "_tangents = []",
+        "for _direction in _range(_len(_moving)):",
+        "    _tangent = None",
+    ]
+    for name in op.flowing_inputs:
+        given = [f"_{name}_tangents[_direction]", *(_fact_expression(op, need) for need in op.jvp_needs(name))]
+        given += [f"{attribute}=_attributes[{attribute!r}]" for attribute in op.jvp_attributes(name)]
+        lines += [
+            f"    if _{name}_tangents:",
+            f"        _part = _{name}_jvp({', '.join(given)})",
+            "        if _type(_part) is not _Tensor and not _hasattr(_part, 'shape'):",
+            f"            _refuse(_{name}_jvp, _part)",
+            "        _tangent = _part if _tangent is None else _tangent + _part",
+        ]
+    lines += [
+        "    if _tangent.shape != _out.shape or _tangent.dtype is not _out.dtype:",
+        "        _tangent = _op.fit_tangent(_tangent, _out)",
+        "    _tangents.append(_tangent)",
+        "return _Tensor(_out, _level, (*_tangents,))",
+    ]
+    return _function("_push(_op, _operands, _attributes, _level)", lines)
+
+
+def _value_lines(op: Op, history: str) -> list[str]:
+    """The lines that read the operands one level below, and compute: ``_x_value`` and, as ``_x_record``, its history."""
+    lines = [f"{_tuple(op.inputs)} = _operands"]
+    for name in op.inputs:
+        flows = name in op.flowing_inputs
+        lines += [
+            f"if _type({name}) is _Tensor and {name}._level is _level:",
+            f"    {_local(name)} = {name}._data; _{name}_{history} = {f'{name}._history' if flows else None}",
+            "else:",
+            f"    {_local(name)} = _as_operand({name}); _{name}_{history} = None",
+        ]
+    return [*lines, f"_out = _binding({', '.join(map(_local, op.inputs))}, **_attributes)"]
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    return "\n    ".join([f"def {head}:", *lines]) + "\n"
+
+
+def _fact_expression(op: Op, name: str, of_any: bool = True) -> str:
+    """What a rule reads under a name: a value, or a fact about one; ``of_any`` value, an array's else."""
+    if name in (*op.inputs, "out"):
+        return "_out" if name == "out" else _local(name)
+    holder, _, fact = name.rpartition("_")
     value = "_out" if holder == "out" else _local(holder)
-    value += f".{fact}" if fact else ""
-    readers = [f"_{reader}_record is not None" for reader in flowing if name in op.vjp_needs(reader)]
+    return f"_{fact}_of({value})" if of_any else f"{value}.{fact}"
+
+
+def _saved_expression(op: Op, name: str, of_any: bool = False) -> str:
+    """The value that is saved under a name, if an operand is recorded whose rule needs it."""
+    value = _fact_expression(op, name, of_any)
+    readers = [f"_{reader}_record is not None" for reader in op.flowing_inputs if name in op.vjp_needs(reader)]
     if not readers:  # a rule that was replaced has read it
         return "None"
-    return value if len(readers) == len(flowing) else f"{value} if {' or '.join(readers)} else None"
+    return value if len(readers) == len(op.flowing_inputs) else f"{value} if {' or '.join(readers)} else None"
 
 
 def _owned_expression(op: Op) -> str:

@@ -75,7 +75,7 @@ def push_forward(
 def _with_tangents(primal: Any, tangents: Sequence[Any], level: Level, where: str) -> Tensor:
     value = as_value(primal, where)
     require_floating(value.dtype, where)
-    return Tensor(value, level, tuple(_direction(tangent, value, where) for tangent in tangents))
+    return Tensor(value, level, tuple([_direction(tangent, value, where) for tangent in tangents]))
 
 
 def _direction(tangent: Any, value: Any, where: str) -> Any:
@@ -94,4 +94,4 @@ def _direction(tangent: Any, value: Any, where: str) -> Any:
 def _tangents_of(output: Tensor, count: int) -> tuple[Any, ...]:
     if output._history is None:
         return (ops.zeros_like(output._data),) * count
-    return tuple(np.asarray(t) if isinstance(t, np.generic) else t for t in output._history)
+    return tuple([np.asarray(t) if isinstance(t, np.generic) else t for t in output._history])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from . import backend, events, ops
 from .batching import batch_level, in_batch, out_of_batch
 from .bindings import device_of, dtype_of, shape_of
 from .forward_mode import jvp, push_forward
-from .reverse_mode import Owned, distinct, grad, vjp
+from .reverse_mode import Owned, distinct, grad, pull_back
 from .trees import Structure, flatten
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -32,9 +31,10 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: Mode
     * ``"forward"`` finds n columns. ``f`` runs once and carries all n tangents along, so it holds n tangents of each
       intermediate value.
     * ``"reverse"`` finds m rows. ``f`` runs once and is recorded; the sweep carries m cotangents.
-    * ``"auto"`` takes ``"forward"`` where n ≤ m. It runs ``f`` once more to know m.
+    * ``"auto"`` takes ``"forward"`` where n ≤ m + 1, since one more tangent costs less than recording does. To know m, the
+      first call runs ``f`` once more; a later call with as many numbers in its arguments goes by the m of the call before.
 
-    The tangents or cotangents travel as one batch: each rule runs once, on a stack of n or m. While somebody listens they
+    Several tangents or cotangents travel as one batch: each rule runs once, on a stack of n or m. While somebody listens they
     travel one after the other, so that every rule call is told.
 
     Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 3.
@@ -51,14 +51,14 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: Mode
         raise ValueError(f"jacobian: mode must be 'auto', 'forward' or 'reverse', got {mode!r}")
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     name = getattr(f, "__name__", type(f).__name__)
+    seen: dict[int, int] = {}
 
     def jacobian_of(*arguments: Any) -> Any:
         places = distinct([_place(place, len(arguments), name) for place in chosen], argnums)
-        moving = _of_places(f, arguments, places)
-        selected = tuple(arguments[place] for place in places)
-        blocks, structure = _blocks(moving, selected, mode)
-        parts = [_per_argument(row, selected) for row in blocks]
-        return structure.rebuild(part[0] if isinstance(argnums, int) else part for part in parts)
+        selected = tuple([arguments[place] for place in places])
+        blocks, structure = _blocks(_of_places(f, arguments, places), selected, mode, seen)
+        nested = [_per_argument(row, selected) for row in blocks]
+        return structure.rebuild([parts[0] for parts in nested] if isinstance(argnums, int) else nested)
 
     jacobian_of.__name__ = f"jacobian({name})"
     jacobian_of.__wrapped__ = f  # type: ignore[attr-defined]
@@ -136,79 +136,86 @@ def jacobian_cost(f: Callable[..., Any], *arguments: Any) -> JacobianCost:
 # ------------------------------------------------------------------------------------------------------- columns and rows
 
 
-def _blocks(f: Callable[..., Any], arguments: tuple[Any, ...], mode: Mode) -> tuple[Blocks, Structure]:
-    """The blocks of the Jacobian of ``f``, and how its result nests."""
-    if mode == "forward":
-        return _by_columns(f, arguments)
-    value, pull = vjp(f, *arguments)
-    if mode == "auto" and _count(arguments) <= _count(value):
-        return _by_columns(f, arguments)
-    return _by_rows(value, pull, arguments)
+def _blocks(
+    f: Callable[..., Any], arguments: tuple[Any, ...], mode: Mode, seen: dict[int, int]
+) -> tuple[Blocks, Structure]:
+    """The blocks of the Jacobian of ``f``, and how its result nests.
 
-
-def _by_columns(f: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Blocks, Structure]:
-    """One tangent for each number of the arguments; its derivative is a column."""
-    leaves, structure = flatten(arguments)
-    bases, level, total = _bases(leaves), batch_level(), sum(map(_size, leaves))
-    if _side_by_side(total):
-        tangents: list[Any] = [(in_batch(basis, level),) for basis in bases]
-        outputs, pushed, result_structure = push_forward(f, leaves, structure, tangents)
-        stacks = [out_of_batch(tangent, level, total) for (tangent,) in pushed]
-    else:
-        outputs, pushed, result_structure = push_forward(f, leaves, structure, bases)
-        stacks = [_stack(columns, output) for columns, output in zip(pushed, outputs, strict=True)]
-    if len(stacks) > 1:  # two results may have the same tangent, or one may be a part of the other
-        owned = Owned()
-        stacks = [owned.own(stack) for stack in stacks]
-    blocks = []
-    for output, stack in zip(outputs, stacks, strict=True):
-        axes = (*range(1, len(shape_of(stack))), 0)
-        columns = ops.transpose(stack, axes=axes)
-        parts = [ops.getitem(columns, (..., part)) for part in _parts(leaves)]
-        blocks.append([_block(part, output, leaf) for part, leaf in zip(parts, leaves, strict=True)])
-    return blocks, result_structure
-
-
-def _by_rows(value: Any, pull: Callable[[Any], Any], arguments: tuple[Any, ...]) -> tuple[Blocks, Structure]:
-    """One cotangent for each number of the result; what it pulls back is a row."""
-    outputs, structure = flatten(value)
-    leaves = flatten(arguments)[0]
-    bases, level, total = _bases(outputs), batch_level(), sum(map(_size, outputs))
-    if _side_by_side(total):
-        gradients = flatten(pull(structure.rebuild(in_batch(basis, level) for basis in bases)))[0]
-        stacks = [out_of_batch(gradient, level, total) for gradient in gradients]
-    else:
-        rows = [flatten(pull(structure.rebuild(seeds)))[0] for seeds in zip(*bases, strict=True)]
-        stacks = [_stack([row[place] for row in rows], leaf) for place, leaf in enumerate(leaves)]
-    blocks = [
-        [_block(ops.getitem(stack, part), output, leaf) for stack, leaf in zip(stacks, leaves, strict=True)]
-        for output, part in zip(outputs, _parts(outputs), strict=True)
-    ]
+    ``seen`` remembers how many numbers there were in the last result for so many in the arguments. Who listens or records a
+    graph hears the same at every call, so nothing is remembered then.
+    """
+    leaves, nesting = flatten(arguments)
+    count = sum(map(_size, leaves))
+    known = seen.get(count) if events.context.get() is None else None
+    if mode == "reverse" or (mode == "auto" and (known is None or count > known + 1)):
+        outputs, pull, structure = pull_back(f, arguments)
+        seen[count] = sum(map(_size, outputs))
+        if mode == "reverse" or count > seen[count] + 1:
+            return _by_rows(outputs, pull, leaves), structure
+    outputs, blocks, structure = _by_columns(f, leaves, nesting)
+    seen[count] = sum(map(_size, outputs))
     return blocks, structure
 
 
-def _side_by_side(total: int) -> bool:
-    """Whether all seeds travel as one batch: not where somebody listens, who is told of one seed after the other."""
-    context = events.context.get()
-    return total > 0 and (context is None or context.receiver is None)
+def _by_columns(f: Callable[..., Any], leaves: list[Any], nesting: Structure) -> tuple[list[Any], Blocks, Structure]:
+    """One tangent for each number of the arguments; its derivative is a column. Gives the result's leaves too."""
+    parts, total = _parts(leaves)
+    bases = _bases(leaves, parts, total)
+    if _side_by_side(total):
+        level = batch_level()
+        outputs, pushed, structure = push_forward(f, leaves, nesting, [(in_batch(basis, level),) for basis in bases])
+        stacks = [out_of_batch(tangent, level, total) for (tangent,) in pushed]
+    else:
+        outputs, pushed, structure = push_forward(f, leaves, nesting, bases)
+        stacks = [_stack(columns, output) for columns, output in zip(pushed, outputs, strict=True)]
+    blocks = []
+    for output, stack in zip(outputs, _own_each(stacks), strict=True):
+        columns = stack.transpose((*range(1, len(stack.shape)), 0))
+        blocks.append([_block(columns[..., part], output, leaf) for part, leaf in zip(parts, leaves, strict=True)])
+    return outputs, blocks, structure
 
 
-def _bases(leaves: Sequence[Any]) -> list[Any]:
-    """For each leaf a stack of one array per number of all leaves: 1 at that number, 0 elsewhere."""
-    total = sum(map(_size, leaves))
+def _by_rows(outputs: list[Any], pull: Callable[[Any], list[Any]], leaves: list[Any]) -> Blocks:
+    """One cotangent for each number of the result; what it pulls back is a row."""
+    parts, total = _parts(outputs)
+    bases = _bases(outputs, parts, total)
+    if _side_by_side(total):
+        level = batch_level()
+        gradients = pull([in_batch(basis, level) for basis in bases])
+        stacks = [out_of_batch(gradient, level, total) for gradient in gradients]
+    else:
+        rows = [pull(seeds) for seeds in zip(*bases, strict=True)]
+        stacks = [_stack([row[place] for row in rows], leaf) for place, leaf in enumerate(leaves)]
+    stacks = _own_each(stacks)
     return [
-        backend.asarray(
-            np.eye(total, _size(leaf), -part.start, dtype_of(leaf)).reshape(total, *shape_of(leaf)),
-            device=device_of(leaf),
-        )
-        for leaf, part in zip(leaves, _parts(leaves), strict=True)
+        [_block(stack[part], output, leaf) for stack, leaf in zip(stacks, leaves, strict=True)]
+        for output, part in zip(outputs, parts, strict=True)
     ]
 
 
-def _parts(leaves: Sequence[Any]) -> list[slice]:
-    """Where each leaf's numbers lie among those of all leaves."""
-    ends = list(accumulate(map(_size, leaves)))
-    return [slice(end - _size(leaf), end) for end, leaf in zip(ends, leaves, strict=True)]
+def _side_by_side(total: int) -> bool:
+    """Whether all seeds travel as one batch: not one alone, nor where somebody listens, who is told of one after the other."""
+    context = events.context.get()
+    return total > 1 and (context is None or context.receiver is None)
+
+
+def _parts(leaves: Sequence[Any]) -> tuple[list[slice], int]:
+    """Where each leaf's numbers lie among those of all leaves, and how many they all have."""
+    parts, total = [], 0
+    for leaf in leaves:
+        start, total = total, total + _size(leaf)
+        parts.append(slice(start, total))
+    return parts, total
+
+
+def _bases(leaves: Sequence[Any], parts: Sequence[slice], total: int) -> list[Any]:
+    """For each leaf a stack of one array per number of all leaves: 1 at that number, 0 elsewhere."""
+    bases = []
+    for leaf, part in zip(leaves, parts, strict=True):
+        basis = np.eye(total, part.stop - part.start, -part.start, dtype_of(leaf)).reshape(total, *shape_of(leaf))
+        device = device_of(leaf)
+        bases.append(basis if device == "cpu" else backend.asarray(basis, device=device))
+    return bases
 
 
 def _stack(members: Sequence[Any], like: Any) -> Any:
@@ -217,10 +224,18 @@ def _stack(members: Sequence[Any], like: Any) -> Any:
     return backend.asarray(np.zeros((0, *shape_of(like))), dtype_of(like), device_of(like))
 
 
+def _own_each(stacks: list[Any]) -> list[Any]:
+    """Stacks without common memory: several results may have one tangent, or several arguments one cotangent."""
+    if len(stacks) == 1:
+        return stacks
+    owned = Owned()
+    return [owned.own(stack) for stack in stacks]
+
+
 def _block(part: Any, output: Any, leaf: Any) -> Any:
     """A part of the rows or columns in the block's shape, for the caller to keep and change."""
-    block = ops.reshape(part, shape=shape_of(output) + shape_of(leaf))
-    return block if not isinstance(block, np.ndarray) or block.flags.writeable else block.copy()
+    block = part.reshape(shape_of(output) + shape_of(leaf))
+    return block if type(block) is not np.ndarray or block.flags.writeable else block.copy()
 
 
 # ---------------------------------------------------------------------------------------------------------- the arguments
@@ -228,6 +243,8 @@ def _block(part: Any, output: Any, leaf: Any) -> Any:
 
 def _of_places(f: Callable[..., Any], arguments: Sequence[Any], places: Sequence[int]) -> Callable[..., Any]:
     """``f`` as a function of the arguments at ``places``, the others held."""
+    if len(arguments) == len(places) == 1:
+        return f
 
     def moving(*values: Any) -> Any:
         given = list(arguments)
@@ -242,7 +259,7 @@ def _of_places(f: Callable[..., Any], arguments: Sequence[Any], places: Sequence
 def _per_argument(row: list[Any], arguments: Sequence[Any]) -> tuple[Any, ...]:
     """The blocks of one leaf of the result, nested like each argument."""
     blocks = iter(row)
-    return tuple(flatten(argument)[1].rebuild(blocks) for argument in arguments)
+    return tuple([flatten(argument)[1].rebuild(blocks) for argument in arguments])
 
 
 def _place(place: int, count: int, name: str) -> int:

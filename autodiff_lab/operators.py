@@ -98,10 +98,13 @@ class Op:
         self._shape_rule: Rule | None = broadcast_shape if elementwise else None
         self._dtype_rule: Rule = self.declared.result_dtype if self.declared else result_dtype
         self._batch_rule: Rule | None = None
+        self._batch_attributes: tuple[str, ...] = ()  # those that the batch rule names
         self._samples: Callable[[], Any] | None = None
         self._wanted: dict[tuple[tuple[str, ...], int], frozenset[str]] = {}
         self.saved_names: tuple[str, ...] = ()  # what the rules read, in the order in which it is saved
         self.pull: Callable[..., tuple[Any, ...]] = self._no_pull
+        self.record: Callable[..., Any] = self._no_pull
+        self.push: Callable[..., Any] = self._no_pull
         self.binding = bindings.attach_rules(self, bindings.new_binding(self))
         self._unfinished_code = self.binding.__code__
         if events.receiver() is not None:
@@ -180,10 +183,10 @@ class Op:
     def batch_rule(self, rule: Rule) -> Rule:
         """Register how the op runs on stacks: every operand has a leading axis of the batch's size or 1, as has the result.
 
-        Optional: without it a loop over the batch gives the same numbers.
+        Optional: without it, or where it answers NotImplemented, a loop over the batch gives the same numbers.
         """
         self._check_operand_rule(rule, "batch rule")
-        self._batch_rule = rule
+        self._batch_rule, self._batch_attributes = rule, parameters_of(rule)[1]
         self._tell_rule("batch rule", rule)
         return rule
 
@@ -304,6 +307,10 @@ class Op:
         """The saved values that an input's VJP rule names, in the order of its parameters."""
         return self._read_by("vjp", name)[0]
 
+    def jvp_attributes(self, name: str) -> tuple[str, ...]:
+        """The attributes that an input's JVP rule names."""
+        return self._read_by("jvp", name)[1]
+
     def vjp_attributes(self, name: str) -> tuple[str, ...]:
         """The attributes that an input's VJP rule names."""
         return self._read_by("vjp", name)[1]
@@ -340,7 +347,7 @@ class Op:
         values = bindings.rule_values(self, needs, named, place, len(named) - 1)  # all operands, and out
         part = rule(tangent, *values, **{attribute: attributes[attribute] for attribute in wanted})
         if not hasattr(part, "shape"):
-            raise TypeError(f"jvp rule {rule.__name__} gave {part!r}; a rule returns its part of the result's tangent")
+            bindings.refuse_part(rule, part)
         return part
 
     def apply_vjp(self, place: int, g: Any, named: dict[str, Any], attributes: Mapping[str, Any]) -> Any:
@@ -373,7 +380,8 @@ class Op:
     def apply_batch_rule(self, stacks: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         """Run the op on stacks, by its batch rule."""
         assert self._batch_rule is not None
-        return self._apply_operand_rule(self._batch_rule, stacks, attributes)
+        wanted = {name: attributes[name] for name in self._batch_attributes} if attributes else {}
+        return self._batch_rule(*stacks, **wanted)
 
     def operand_rule_name(self, kind: Literal["shape", "dtype"]) -> str:
         """The name of the function that is the shape or dtype rule."""

@@ -17,6 +17,7 @@ from .wide_arrays import is_wide
 
 if TYPE_CHECKING:
     from .operators import Op
+    from .trees import Structure
 
 # ------------------------------------------------------------------------------------------------------------ the sweep
 
@@ -370,18 +371,34 @@ def vjp(f: Callable[..., Any], *primals: Any) -> Pullback:
     >>> float(value), [float(g) for g in pull(1.0)]
     (10.0, [5.0, 2.0])
     """
-    inputs, outputs, structure = _run_recorded(f, primals, range(len(primals)), copy=True)
+    values, pull_leaves, structure = pull_back(f, primals, copy=True)
     arguments = [flatten(argument)[1] for argument in primals]
 
     def pull(cotangent: Any) -> Any:
         seeds, seed_structure = flatten(cotangent)
         if seed_structure != structure:
             raise ValueError(f"vjp: the cotangent nests as {seed_structure}, but the result as {structure}")
-        roots = [(o._history, _seed(o, s)) for o, s in zip(outputs, seeds, strict=True) if o._history is not None]
-        gradients = iter(_pulled_back(roots, inputs))
+        gradients = iter(pull_leaves(seeds))
         return tuple(argument.rebuild(gradients) for argument in arguments)
 
-    return Pullback(structure.rebuild(_copy(output._data) for output in outputs), pull)
+    return Pullback(structure.rebuild(map(_copy, values)), pull)
+
+
+def pull_back(
+    f: Callable[..., Any], primals: Sequence[Any], copy: bool = False
+) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], Structure]:
+    """Run ``f`` once, recorded.
+
+    Gives the leaves of the result, the function from one cotangent for each of them to one for each leaf of the arguments, and
+    how the result nests. With ``copy`` that function may be called after the arguments have changed.
+    """
+    inputs, outputs, structure = _run_recorded(f, primals, range(len(primals)), copy)
+
+    def pull_leaves(cotangents: Sequence[Any]) -> list[Any]:
+        roots = [(o._history, _seed(o, s)) for o, s in zip(outputs, cotangents, strict=True) if o._history is not None]
+        return _pulled_back(roots, inputs)
+
+    return [output._data for output in outputs], pull_leaves, structure
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:

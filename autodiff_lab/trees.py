@@ -56,19 +56,22 @@ class Structure:
 
 
 LEAF = Structure()
+CONTAINERS = (dict, list, tuple)
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
     """The leaves of nested lists, tuples and dicts, in order, and the structure that they came from."""
+    if not isinstance(value, CONTAINERS):
+        return [value], LEAF
     leaves: list[Any] = []
     return leaves, _flatten_into(value, leaves)
 
 
 def _flatten_into(value: Any, leaves: list[Any]) -> Structure:
     if isinstance(value, dict):
-        return Structure(dict, tuple(_flatten_into(part, leaves) for part in value.values()), tuple(value))
-    if isinstance(value, (list, tuple)):
-        return Structure(type(value), tuple(_flatten_into(part, leaves) for part in value))
+        return Structure(dict, tuple([_flatten_into(part, leaves) for part in value.values()]), tuple(value))
+    if isinstance(value, CONTAINERS):
+        return Structure(type(value), tuple([_flatten_into(part, leaves) for part in value]))
     leaves.append(value)
     return LEAF
 

@@ -285,6 +285,60 @@ def test_eager_backward_equals_the_transformation_and_the_recorded_joint_graph(
     assert {node.phase for node in graph} == {"forward", "backward"}
 
 
+def of_places(op: Op, operands: list[Any], attributes: dict[str, Any], places: tuple[int, ...]) -> Any:
+    """The op as a function of the operands at some places; the others are what they are."""
+
+    def f(*values: Any) -> Any:
+        given = list(operands)
+        for place, value in zip(places, values, strict=True):
+            given[place] = value
+        return applied(op, given, attributes)
+
+    return f
+
+
+def choices(op: Op, operands: tuple[Any, ...]) -> list[tuple[int, ...]]:
+    """All flowing operands, and each alone."""
+    places = flowing(op, operands)
+    return sorted({tuple(places), *((place,) for place in places)})
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_a_derivative_has_the_same_bits_whether_somebody_listens_or_not(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    """While nobody does, generated code reads the call; else the general one does."""
+    for places in choices(op, operands):
+        f, values = of_places(op, list(operands), attributes, places), [operands[place] for place in places]
+
+        def derivatives(f: Any = f, values: list[Any] = values) -> list[Any]:
+            result, pull = ad.vjp(f, *values)
+            along = ad.jvp(f, tuple(values), tuple(like(values, 3)))
+            return [result, *pull(like([result], 4)[0]), *along]
+
+        quiet = derivatives()
+        with ad.listen(brief=True):
+            heard = derivatives()
+        for one, other in zip(quiet, heard, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+@EVERY_DIFFERENTIABLE_CALL
+def test_an_array_beside_a_tensor_may_be_changed_after_the_call(
+    op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    for places in choices(op, operands):
+        held = [o.copy(order="K") if isinstance(o, np.ndarray) else o for o in operands]
+        result, pull = ad.vjp(of_places(op, held, attributes, places), *(operands[place] for place in places))
+        cotangent = like([result], 5)[0]
+        before = pull(cotangent)
+        for operand in held:
+            if isinstance(operand, np.ndarray):
+                operand[...] = 0
+        for one, other in zip(before, pull(cotangent), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
 @EVERY_DIFFERENTIABLE_CALL
 def test_create_graph_gives_the_second_derivative_of_nested_grad(
     op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]
@@ -372,6 +426,18 @@ def test_sigmoid_and_tanh_stay_finite_and_quiet_far_from_zero(value: float) -> N
         assert float(ad.grad(ops.sigmoid)(value)) == pytest.approx(np.exp(-abs(value)), rel=1e-15)
         assert abs(float(ops.tanh(value))) == 1.0
         assert float(ad.grad(ops.tanh)(value)) == 0.0
+
+
+def test_no_number_or_0d_array_beside_a_batch_widens_float32() -> None:
+    for other in (2.0, np.float64(2.0), np.array(2.0), [1.0, 2.0, 3.0], np.ones((2, 3), np.float32)):
+        level = batch_level()
+        for op in (ops.mul, lambda x, y: ops.mul(y, x), ops.add, lambda x, y: ops.where(True, x, y)):
+            result = op(in_batch(np.ones((4, 3), np.float32), level), other)
+            expected = op(np.ones(3, np.float32), other) if isinstance(other, (list, np.ndarray)) else None
+            assert result.dtype == (np.float64 if isinstance(other, list) else np.float32), (op, other)
+            if expected is not None and np.ndim(other):
+                assert result.shape == expected.shape
+                np.testing.assert_array_equal(out_of_batch(result, level, 4), np.stack([expected] * 4))
 
 
 def test_no_number_or_0d_array_widens_float32_or_float16() -> None:

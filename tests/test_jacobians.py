@@ -108,6 +108,38 @@ def test_the_function_itself_runs_once_however_many_directions_there_are(mode: A
     assert runs == (2 if mode == "auto" else 1)
 
 
+def test_auto_runs_the_function_once_where_a_call_before_has_shown_how_many_numbers_it_gives() -> None:
+    runs = 0
+
+    def f(x: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return ops.exp(x) if wide else ops.sum(x)
+
+    find = ad.jacobian(f)
+    for wide, expected in ((True, 2), (True, 1), (False, 1), (False, 1), (True, 2), (True, 1)):
+        runs = 0
+        np.testing.assert_allclose(find(X), np.diag(np.exp(X)) if wide else np.ones(3))
+        assert runs == expected
+
+
+def test_who_listens_hears_the_same_at_every_call_of_a_jacobian() -> None:
+    find = ad.jacobian(lambda x: ops.tanh(W @ x))
+    counts = []
+    for _ in range(2):
+        find(X)
+        with ad.listen() as told:
+            find(X)
+        counts.append([type(event) for event in told])
+    assert counts[0] == counts[1]
+
+
+def test_one_input_more_than_outputs_goes_forward() -> None:
+    with ad.listen() as told:
+        ad.jacobian(lambda x: x[:2] * x[2])(X)
+    assert any(isinstance(event, events.TangentPushed) for event in told)
+
+
 @pytest.mark.parametrize(("f", "rule"), [(lambda x: ops.sum(x * x), "VJP"), (lambda x: x[0] * np.ones(50), "JVP")])
 def test_auto_takes_the_side_with_fewer_numbers(f: Any, rule: str) -> None:
     with ad.listen() as told:
@@ -115,6 +147,29 @@ def test_auto_takes_the_side_with_fewer_numbers(f: Any, rule: str) -> None:
     swept = any(isinstance(event, events.ContributionAdded) for event in told)
     pushed = any(isinstance(event, events.TangentPushed) for event in told)
     assert (swept, pushed) == ((True, False) if rule == "VJP" else (False, True))
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_batch_rule_may_leave_a_call_to_the_loop(mode: Any) -> None:
+    stacks: list[Any] = []
+
+    @ad.op
+    def halves_apart(xp: Any, x: Any, *, scale: float = 2.0) -> Any:
+        return scale * x
+
+    halves_apart.shape_rule(lambda x: x)
+    halves_apart.vjp(lambda g, *, scale: halves_apart(g, scale=scale))
+    halves_apart.jvp(lambda dx, *, scale: halves_apart(dx, scale=scale))
+
+    @halves_apart.batch_rule
+    def halves_apart_batch(x: Any, *, scale: float) -> Any:
+        stacks.append(x.shape)
+        return scale * x if scale > 1.0 else NotImplemented
+
+    for scale in (2.0, 0.5):
+        find = ad.jacobian(lambda x, scale=scale: halves_apart(x, scale=scale), mode=mode)
+        np.testing.assert_array_equal(find(X), scale * np.eye(3))
+    assert stacks == [(3, 3)] * 2
 
 
 def test_the_hessian_is_symmetric_and_that_of_differences() -> None:
@@ -180,6 +235,13 @@ def test_blocks_of_results_that_are_parts_of_each_other_share_no_memory(mode: An
     blocks = ad.jacobian(lambda x: (x, x, x[::-1], x[:2]), mode=mode)(np.ones(3))
     for one, other in itertools.combinations(blocks, 2):
         assert not np.shares_memory(one, other)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_blocks_of_arguments_that_get_the_same_cotangent_share_no_memory(mode: Any) -> None:
+    one, other = ad.jacobian(lambda x, y: x + y, (0, 1), mode)(np.ones(3), np.ones(3))
+    one[0] = 7.0
+    np.testing.assert_array_equal(other, np.eye(3))
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])

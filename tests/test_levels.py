@@ -91,6 +91,15 @@ def test_a_tensor_that_outlives_its_derivative_is_a_constant_outside() -> None:
     assert ad.grad(lambda x: x * kept[0])(1.0).item() == 3.0
 
 
+@pytest.mark.parametrize("outer", MODES)
+def test_whole_numbers_are_not_recorded_inside_another_derivative(outer: str) -> None:
+    def f(x: Any) -> Any:
+        assert not ops.astype(x, dtype="int64").requires_grad
+        return x * x
+
+    assert float(MODES[outer](ad.grad(f))(3.0)) == 2.0
+
+
 def test_hessian_vector_products_agree_forward_over_reverse_and_reverse_over_forward() -> None:
     rng = np.random.default_rng(0)
     x, v = rng.standard_normal(5), rng.standard_normal(5)

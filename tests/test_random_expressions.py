@@ -155,6 +155,17 @@ def check_second_derivatives(program: Program, x: Any, y: Any, dx: Any, dy: Any)
         assert close(differences(1e-5), joined(products), 1e-4)
 
 
+def check_jacobians(program: Program, x: Any, y: Any, dx: Any, dy: Any) -> None:
+    """Columns equal rows, all at once equals one after the other as who listens hears it, and J v is the tangent along v."""
+    columns, rows = (ad.jacobian(program, (0, 1), mode)(x, y) for mode in ("forward", "reverse"))
+    with ad.listen(brief=True):
+        heard = [ad.jacobian(program, (0, 1), mode)(x, y) for mode in ("forward", "reverse")]
+    for other in (rows, *heard):
+        assert all(close(one, same, 1e-10) for one, same in zip(columns, other, strict=True))
+    product = np.tensordot(columns[0], dx, 2) + np.tensordot(columns[1], dy, 1)
+    assert close(product, ad.jvp(program, (x, y), (dx, dy))[1], 1e-10)
+
+
 @pytest.mark.slow
 def test_the_laws_hold_for_a_thousand_random_programs() -> None:
     verdicts: Counter[str] = Counter()
@@ -164,6 +175,7 @@ def test_the_laws_hold_for_a_thousand_random_programs() -> None:
     def laws(program: Program, seed: int) -> None:
         (x, y), (dx, dy) = arguments(seed), arguments(seed + 1)
         check_both_modes(program, x, y, dx, dy)
+        check_jacobians(program, x, y, dx, dy)
         check_every_way_to_run(program, x, y, dx, dy)
         check_second_derivatives(program, x, y, dx, dy)
         report = ad.gradcheck(program, (x, y))

@@ -456,18 +456,38 @@ def test_the_first_call_tells_a_listener_no_more_than_the_second() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["kernel", "level", "result", "op", "new", "type", "Tensor", "x_record", "x_rule", "default"]
+    "name",
+    [
+        "kernel",
+        "level",
+        "result",
+        "op",
+        "new",
+        "type",
+        "Tensor",
+        "x_record",
+        "x_rule",
+        "default",
+        "len",
+        "range",
+        "x_jvp",
+        "x_tangents",
+        "tangent",
+        "moving",
+    ],
 )
 def test_an_input_may_bear_a_name_that_the_generated_code_uses(name: str) -> None:
     space: dict[str, Any] = {"ad": ad, "__name__": __name__}
     exec(
         f"@ad.op(elementwise=True)\ndef times(xp, x, {name}): return x * {name}\n"
-        f"times.vjp('x')(lambda g, {name}: g * {name})\ntimes.vjp('{name}')(lambda g, x: g * x)",
+        f"times.vjp('x')(lambda g, {name}: g * {name})\ntimes.vjp('{name}')(lambda g, x: g * x)\n"
+        f"times.jvp('x')(lambda dx, {name}: dx * {name})\ntimes.jvp('{name}')(lambda d{name}, x: x * d{name})",
         space,
     )
     x, y = ad.tensor(2.0, requires_grad=True), ad.tensor(5.0, requires_grad=True)
     space["times"](x, y).backward()
     assert (float(x.grad), float(y.grad)) == (5.0, 2.0) and float(space["times"](2.0, **{name: 3.0})) == 6.0
+    assert [float(v) for v in ad.jvp(space["times"], (2.0, 5.0), (1.0, 10.0))] == [10.0, 25.0]
 
 
 def test_the_inputs_of_a_variadic_op_may_be_named_like_the_beginning_of_another_value() -> None:

@@ -31,12 +31,10 @@ def matmul_shape(x: Shape, y: Shape) -> Shape:
 @matmul.batch_rule
 def matmul_batch(x: Any, y: Any) -> Any:
     if x.ndim == 3 and y.ndim == 2 and x.shape[0] == 1:  # one matrix times many vectors is one product of matrices
-        matrix = reshape(x, shape=x.shape[1:])
-        if (
-            matrix.shape[0] < y.shape[0]
-        ):  # the few rows first: 1,000 vectors of 1,000 times two rows take 0.4 ms, not 0.7
-            return _swapped(matmul(matrix, _swapped(y)))
-        return matmul(y, _swapped(matrix))
+        matrix = x.reshape(x.shape[1:])
+        if len(matrix) < len(y):  # the few rows first: 1,000 vectors of 1,000 times two rows take 0.4 ms, not 0.7
+            return (matrix @ y.T).T
+        return y @ matrix.T
     if x.ndim == 3 and y.ndim == 3 and x.shape[0] == 1 and y.shape[2] == 1:
         columns = reshape(y, shape=y.shape[:2])
         return reshape(matmul(columns, _swapped(reshape(x, shape=x.shape[1:]))), shape=(y.shape[0], x.shape[1], 1))

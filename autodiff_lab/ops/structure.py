@@ -220,6 +220,11 @@ def getitem_shape(x: Shape, *, index: Any) -> Shape:
     return tuple(without_data[index].shape)
 
 
+@getitem.batch_rule
+def getitem_batch(x: Any, *, index: Any) -> Any:
+    return getitem(x, index=_in_each(index)) if _is_basic(index) else NotImplemented
+
+
 @getitem.vjp
 def getitem_vjp(g: Any, x_shape: Shape, *, index: Any) -> Any:
     return add_at(g, index=index, shape=x_shape)
@@ -261,6 +266,16 @@ def add_at_shape(x: Shape, *, index: Any, shape: Shape) -> Shape:
     return tuple(shape)
 
 
+@add_at.batch_rule
+def add_at_batch(x: Any, *, index: Any, shape: Shape) -> Any:
+    if not _is_basic(index):
+        return NotImplemented
+    size, *rest = x.shape
+    missing = len(getitem_shape(tuple(shape), index=index)) - len(rest)
+    aligned = reshape(x, shape=(size, *(1,) * missing, *rest)) if missing else x
+    return add_at(aligned, index=_in_each(index), shape=(size, *shape))
+
+
 @add_at.vjp
 def add_at_vjp(g: Any, x_shape: Shape, *, index: Any) -> Any:
     taken = getitem(g, index=index)
@@ -277,6 +292,17 @@ def add_at_samples() -> list[Call]:
     return [
         ((normal(*np.empty((4, 3))[call["index"]].shape),), {**call, "shape": (4, 3)}) for _, call in getitem_samples()
     ]
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index leaves the order of axes alone: truth values and arrays of indices may move theirs to the front."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return _takes_each_once(index) and not any(isinstance(part, bool) for part in parts)
+
+
+def _in_each(index: Any) -> tuple[Any, ...]:
+    """An index that takes the same from each member of a stack."""
+    return (slice(None), *index) if isinstance(index, tuple) else (slice(None), index)
 
 
 def _takes_each_once(index: Any) -> bool:
