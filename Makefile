@@ -1,4 +1,4 @@
-.PHONY: lab test check-fast wheels assignments mark gallery pictures bench-report
+.PHONY: lab test check-fast wheels assignments mark gallery pictures bench bench-deps bench-report
 
 # The environment that `make lab` has made, else whatever Python is active.
 PYTHON = $(firstword $(wildcard .venv/bin/python .venv/Scripts/python.exe) python3)
@@ -29,6 +29,15 @@ gallery: ## one page with every view on real graphs, build/gallery/index.html
 
 pictures: ## the gallery, and from it the README's pictures; needs Chromium
 	$(PYTHON) widgets/gallery.py --pictures
+
+BENCH = $(firstword $(wildcard build/bench/bin/python build/bench/Scripts/python.exe) $(PYTHON))
+bench: ## speed and memory beside every peer that is installed: benchmarks/results/engine.txt and engine.json
+	PYTHONPATH=. $(BENCH) -m benchmarks.engine --out benchmarks/results
+
+EXTRAS ?= bench,jit
+bench-deps: ## the peers, some hundred MB to some GB, in build/bench; with a GPU: make bench-deps EXTRAS=bench,jit,gpu
+	$(PYTHON) -m venv build/bench
+	$(PYTHON) -m pip --python build/bench install -e ".[$(EXTRAS)]"
 
 bench-report: ## how time and memory grow with size: benchmarks/results/growth.html
 	PYTHONPATH=.:widgets $(PYTHON) -m benchmarks.growth

@@ -52,16 +52,23 @@ def repeat(measure: Callable[[], T], wanted: int = 9, seconds: float = 60.0) -> 
     samples: Samples[T] = Samples()
     until, fastest = time.monotonic() + seconds, 0.0
     while len(samples.kept) < wanted and time.monotonic() + fastest * (FEWEST - len(samples.kept)) < until:
-        began, used = time.monotonic(), _used_by_others()
-        result = measure()
+        began = time.monotonic()
+        result, share = watched(measure)
         passed = time.monotonic() - began
         fastest = min(fastest or passed, passed)
-        share = (_used_by_others() - used) / (passed * (os.cpu_count() or 1))
         if share > MOST:
             samples.rejected += 1
         else:
             samples.kept.append(result)
     return samples
+
+
+def watched(measure: Callable[[], T]) -> tuple[T, float]:
+    """What ``measure`` returns, and the share of the machine that other programs used meanwhile. Needs psutil."""
+    began, used = time.monotonic(), _used_by_others()
+    result = measure()
+    passed = time.monotonic() - began
+    return result, (_used_by_others() - used) / (passed * (os.cpu_count() or 1))
 
 
 def obstacle(cores: int) -> str:

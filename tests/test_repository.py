@@ -112,7 +112,7 @@ def imports_of(path: Path) -> set[str]:
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.split(".")[0])
-    return found - sys.stdlib_module_names - set(PACKAGES) - {"tests", "lab"}
+    return found - sys.stdlib_module_names - set(PACKAGES) - {"benchmarks", "lab", "tests"}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""The workloads in HIPS autograd, as far as it has the ops: W1, W2, W3, W5, W7 and W8."""
+"""The workloads in HIPS autograd, as far as it has the ops: all but W9."""
 
 from __future__ import annotations
 
+import math
+from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +18,7 @@ from workloads import train_result
 
 def version() -> str:
     """Which autograd this is."""
-    return "HIPS autograd"
+    return f"HIPS autograd {metadata.version('autograd')}"
 
 
 def w1(data: SimpleNamespace) -> Case:
@@ -29,6 +31,25 @@ def w1(data: SimpleNamespace) -> Case:
             h = h * w if kind == 0 else h + b if kind == 1 else np.tanh(h)
         return h[0]
 
+    return _chain_case(data, chain)
+
+
+def w6(data: SimpleNamespace) -> Case:
+    """A deep chain of mul and add."""
+
+    def chain(x: Any, w: Any, b: Any) -> Any:
+        h = x
+        for i in range(data.n):
+            h = h + b if i & 1 else h * w
+        return h[0]
+
+    return _chain_case(data, chain)
+
+
+w6a = w6b = w6
+
+
+def _chain_case(data: SimpleNamespace, chain: Any) -> Case:
     both = autograd.value_and_grad(chain, (0, 1, 2))
 
     def step() -> dict[str, Any]:
@@ -74,6 +95,37 @@ def w3(data: SimpleNamespace) -> Case:
         return np.mean(logsumexp(logits, axis=1) - logits[rows, data.y])
 
     return _training(data, loss)
+
+
+def w4(data: SimpleNamespace) -> Case:
+    """A pre-norm Transformer block."""
+    batch, time, width, heads = data.B, data.T, data.D, data.H
+    size = width // heads
+
+    def norm(x: Any, scale: Any, shift: Any) -> Any:
+        centred = x - np.mean(x, axis=-1, keepdims=True)
+        return centred / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + data.eps) * scale + shift
+
+    def loss(p: Any, x: Any) -> Any:
+        qkv = np.matmul(norm(x, p["g1"], p["c1"]), p["wqkv"]) + p["bqkv"]
+        qkv = np.transpose(np.reshape(qkv, (batch, time, 3, heads, size)), (2, 0, 3, 1, 4))
+        q, k, v = qkv[0], qkv[1], qkv[2]
+        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * size**-0.5
+        powers = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+        mixed = np.matmul(powers / np.sum(powers, axis=-1, keepdims=True), v)
+        joined = np.reshape(np.transpose(mixed, (0, 2, 1, 3)), (batch, time, width))
+        h = x + np.matmul(joined, p["wo"]) + p["bo"]
+        u = np.matmul(norm(h, p["g2"], p["c2"]), p["w1"]) + p["b1"]
+        gelu = 0.5 * u * (1.0 + np.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u * u * u)))
+        return np.sum((h + np.matmul(gelu, p["w2"]) + p["b2"]) * data.G)
+
+    both = autograd.value_and_grad(lambda arguments: loss(*arguments))
+
+    def step() -> dict[str, Any]:
+        value, (g, gx) = both((data.p, data.x))
+        return {"loss": value, "gx": gx, **{f"g_{name}": one for name, one in g.items()}}
+
+    return Case(step, step)
 
 
 def w5(data: SimpleNamespace) -> Case:

@@ -11,6 +11,7 @@ from workloads import train_result
 
 import autodiff_lab as ad
 from autodiff_lab import ops
+from autodiff_lab.backend import asarray
 
 
 def version() -> str:
@@ -18,9 +19,14 @@ def version() -> str:
     return f"autodiff_lab {ad.__version__}"
 
 
-def leaf(value: Any) -> ad.Tensor:
+def runs_on(device: str) -> bool:
+    """Whether the device is here."""
+    return device == "cpu" or any(line.startswith(f"{device}:") for line in ad.devices())
+
+
+def leaf(value: Any, device: str = "cpu") -> ad.Tensor:
     """A Tensor that wants a gradient."""
-    return ad.tensor(value, requires_grad=True)
+    return ad.tensor(value, device=device, requires_grad=True)
 
 
 def w1(data: SimpleNamespace) -> Case:
@@ -64,7 +70,7 @@ def _chain_case(forward: Any) -> Case:
 
 def _training(data: SimpleNamespace, loss_of: Any) -> Case:
     """Steps of SGD; the result is that of three steps from the start."""
-    params = [leaf(p) for p in data.params]
+    params = [leaf(p, data.device) for p in data.params]
 
     def step() -> float:
         loss = loss_of(params)
@@ -75,6 +81,19 @@ def _training(data: SimpleNamespace, loss_of: Any) -> Case:
         return loss.item()
 
     return Case(step, lambda: train_result([step() for _ in range(3)], [p.numpy() for p in params]))
+
+
+def _gradients(leaves: dict[str, ad.Tensor], loss_of: Any) -> Case:
+    """Forward and backward; the result is the loss, and the gradients by the names of the leaves."""
+
+    def step() -> float:
+        for one in leaves.values():
+            one.grad = None
+        loss = loss_of()
+        loss.backward()
+        return loss.item()  # last, since on a device this waits for the gradients too
+
+    return Case(step, lambda: {"loss": step(), **{name: one.grad.numpy() for name, one in leaves.items()}})
 
 
 def small_loss(params: Any, x: Any, y: Any) -> Any:
@@ -92,9 +111,8 @@ def w2(data: SimpleNamespace) -> Case:
 
 def w3(data: SimpleNamespace) -> Case:
     """An SGD step of a perceptron for ten classes."""
-    x = ad.tensor(data.X)
-
-    return _training(data, lambda params: large_loss(params, x, data.y))
+    x, classes = ad.tensor(data.X, device=data.device), asarray(data.y, device=data.device)
+    return _training(data, lambda params: large_loss(params, x, classes))
 
 
 def large_loss(params: Any, x: Any, classes: Any) -> Any:
@@ -106,17 +124,11 @@ def large_loss(params: Any, x: Any, classes: Any) -> Any:
 
 def w4(data: SimpleNamespace) -> Case:
     """A pre-norm Transformer block."""
-    weight = ad.tensor(data.G)
-
-    def step() -> dict[str, Any]:
-        p = {name: leaf(value) for name, value in data.p.items()}
-        x = leaf(data.x)
-        loss = block_loss(p, x, weight, data.B, data.T, data.D, data.H, data.eps)
-        loss.backward()
-        gradients = {f"g_{name}": tensor.grad.numpy() for name, tensor in p.items()}
-        return {"loss": loss.numpy(), "gx": x.grad.numpy(), **gradients}
-
-    return Case(step, step)
+    p = {name: leaf(value, data.device) for name, value in data.p.items()}
+    x, weight = leaf(data.x, data.device), ad.tensor(data.G, device=data.device)
+    sizes = data.B, data.T, data.D, data.H, data.eps
+    leaves = {"gx": x, **{f"g_{name}": one for name, one in p.items()}}
+    return _gradients(leaves, lambda: block_loss(p, x, weight, *sizes))
 
 
 def block_loss(p: Any, x: Any, weight: Any, batch: int, time: int, width: int, heads: int, eps: float) -> Any:
@@ -135,14 +147,8 @@ def block_loss(p: Any, x: Any, weight: Any, batch: int, time: int, width: int, h
 
 def w5(data: SimpleNamespace) -> Case:
     """An elementwise expression on four million numbers."""
-
-    def step() -> dict[str, Any]:
-        x = leaf(data.x)
-        loss = wide_loss(x, data.a, data.b)
-        loss.backward()
-        return {"loss": loss.numpy(), "gx": x.grad.numpy()}
-
-    return Case(step, step)
+    x = leaf(data.x, data.device)
+    return _gradients({"gx": x}, lambda: wide_loss(x, data.a, data.b))
 
 
 def wide_loss(x: Any, a: float, b: float) -> Any:
@@ -177,12 +183,11 @@ def w8(data: SimpleNamespace) -> Case:
 
 def w9(data: SimpleNamespace) -> Case:
     """A convolution."""
-    weight = ad.tensor(data.G)
+    x, w, b = (leaf(value, data.device) for value in (data.x, data.w, data.b))
+    weight = ad.tensor(data.G, device=data.device)
+    return _gradients({"gx": x, "gw": w, "gb": b}, lambda: convolution_loss(x, w, b, weight))
 
-    def step() -> dict[str, Any]:
-        x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
-        loss = ops.sum(ops.conv2d(x, w, b, stride=1, padding=1) * weight)
-        loss.backward()
-        return {"loss": loss.numpy(), "gx": x.grad.numpy(), "gw": w.grad.numpy(), "gb": b.grad.numpy()}
 
-    return Case(step, step)
+def convolution_loss(x: Any, w: Any, b: Any, weight: Any) -> Any:
+    """The weighted sum of a convolution of 3 × 3."""
+    return ops.sum(ops.conv2d(x, w, b, stride=1, padding=1) * weight)
