@@ -1,9 +1,10 @@
 """The generated functions that users call, and the three ways to read an op call: arrays, Tensors, symbols.
 
 ``ops.mul(x, y)`` is a function generated from the op's schema. Where every operand is a Tensor of one level that holds a NumPy
-array and nobody listens, it runs the kernel and records the result at once; this is the hot path of eager training. Every
-other case goes to ``call``, which says the same in general form: while nobody listens by the op's ``record`` and ``push``,
-generated too, which know its inputs and rules; else by ``_record`` and ``_push_tangents`` below, which also tell what they do.
+array and nobody listens, it runs the kernel and records the result at once; this is the hot path of eager training. Tensors
+of one level that hold something else, or carry tangents, go to the op's ``record`` or ``push``, generated too, which know its
+inputs and rules. Every other case goes to ``call``, which says the same in general form: while nobody listens by ``record``
+and ``push``; else by ``_record`` and ``_push_tangents`` below, which also tell what they do.
 """
 
 from __future__ import annotations
@@ -562,7 +563,10 @@ def _scalar_source(op: Op) -> str:
 
 
 def _recording_source(op: Op) -> str:
-    """The part of a binding that runs the kernel on Tensors of one level around NumPy arrays, and records the result."""
+    """The part of a binding for Tensors of one level: around NumPy arrays it runs the kernel, and records the result.
+
+    On an error ``call`` does it again and explains.
+    """
     first, names, flowing = op.inputs[0], op.inputs, op.flowing_inputs
     tensors = " and ".join(f"_type({name}) is _Tensor" for name in names)
     same_level = "".join(f" and {name}._level is _level" for name in names[1:])
@@ -575,6 +579,7 @@ def _recording_source(op: Op) -> str:
         nothing_flows = f"_out.dtype.kind != 'f' or {nothing_flows}"
     parents = _tuple([f"_{name}_record" for name in names])
     saved = _tuple([_saved_expression(op, name) for name in op.saved_names])
+    specs = _tuple([f"({_local(name)}.shape, {_local(name)}.dtype)" for name in names])
     return f"""    if _context() is None and {tensors}:
         _level = {first}._level
         {values}
@@ -593,9 +598,14 @@ def _recording_source(op: Op) -> str:
                 _result._history = None
             else:
                 _result._history = (
-                    _next_serial(), _op, {parents}, {saved}, {_owned_expression(op)}, {_specs_expression(op)}
+                    _next_serial(), _op, {parents}, {saved}, {_owned_expression(op)}, {_specs_expression(op, specs)}
                 )
             return _result
+        if not _level.is_batch{same_level}:
+            try:
+                return (_op.record if _level.is_reverse else _op.push)(_op, {_tuple(names)}, {_dict(op.attributes)}, _level)
+            except (AttributeError, TypeError, ValueError, IndexError):
+                return _call(_op, {_tuple(names)}, {_dict(op.attributes)})
 """
 
 
@@ -659,11 +669,13 @@ def _record_source(op: Op) -> str:
     kept = [name for name in op.inputs if name in op.saved_names]
     record = [
         "_next_serial()", "_op", _tuple(records), _tuple([_saved_expression(op, name, True) for name in op.saved_names]),
-        "_owned(_attributes)", f"_operand_specs({_tuple(values)}, {_tuple(records)})",
+        "_owned(_attributes)" if op.attributes else "_NO_ATTRIBUTES",
+        _specs_expression(op, f"_operand_specs({_tuple(values)}, {_tuple(records)})"),
     ]  # fmt: skip
+    nothing_flows = " and ".join(f"{one} is None" for one in records)
     lines = [
         *_value_lines(op, "record"),
-        f"if {' and '.join(f'{one} is None' for one in records)} or _out.dtype.kind != 'f':",
+        f"if {nothing_flows}:" if op.keeps_floating else f"if {nothing_flows} or _out.dtype.kind != 'f':",
         "    return _Tensor(_out, _level)",
         *(
             f"if _type({name}) is not _Tensor and _may_change({_local(name)}): {_local(name)} = {_local(name)}.copy()"
@@ -713,9 +725,10 @@ def _value_lines(op: Op, history: str) -> list[str]:
             f"if _type({name}) is _Tensor and {name}._level is _level:",
             f"    {_local(name)} = {name}._data; _{name}_{history} = {f'{name}._history' if flows else None}",
             "else:",
-            f"    {_local(name)} = _as_operand({name}); _{name}_{history} = None",
+            f"    {_local(name)} = {name} if _type({name}) is _Tensor else _as_operand({name}); _{name}_{history} = None",
         ]
-    return [*lines, f"_out = _binding({', '.join(map(_local, op.inputs))}, **_attributes)"]
+    passed = [*map(_local, op.inputs), *(["**_attributes"] if op.attributes else [])]
+    return [*lines, f"_out = _binding({', '.join(passed)})"]
 
 
 def _function(head: str, lines: Sequence[str]) -> str:
@@ -744,8 +757,8 @@ def _owned_expression(op: Op) -> str:
     return f"_owned({_dict(op.attributes)})" if op.attributes else "_NO_ATTRIBUTES"
 
 
-def _specs_expression(op: Op) -> str:
-    """As ``operand_specs``, without a call."""
+def _specs_expression(op: Op, specs: str) -> str:
+    """None where all operands are recorded and alike, else their ``specs``, by an expression."""
     names = op.inputs
     if len(names) == 1:
         return "None"
@@ -754,7 +767,6 @@ def _specs_expression(op: Op) -> str:
     alike += [f"{first}.dtype is {other}.dtype" for other in others]
     if op.elementwise:
         alike += [f"{first}.shape == {other}.shape" for other in others]
-    specs = _tuple([f"({value}.shape, {value}.dtype)" for value in (first, *others)])
     return f"None if {' and '.join(alike)} else {specs}"
 
 

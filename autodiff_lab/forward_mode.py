@@ -80,7 +80,8 @@ def _with_tangents(primal: Any, tangents: Sequence[Any], level: Level, where: st
 
 def _direction(tangent: Any, value: Any, where: str) -> Any:
     direction = as_value(tangent, where)
-    if type(direction) is not Tensor and type(direction) not in readings:
+    is_alike = type(direction) is type(value) is np.ndarray and direction.dtype is value.dtype
+    if not is_alike and type(direction) is not Tensor and type(direction) not in readings:
         if not isinstance(tangent, (int, float)):
             backend.common_device([device_of(direction), device_of(value)])
         direction = backend.asarray(direction, dtype=value.dtype, device=device_of(value))

@@ -392,7 +392,7 @@ def pull_back(
     Gives the leaves of the result, the function from one cotangent for each of them to one for each leaf of the arguments, and
     how the result nests. With ``copy`` that function may be called after the arguments have changed.
     """
-    inputs, outputs, structure = _run_recorded(f, primals, range(len(primals)), copy)
+    inputs, _, outputs, structure = _run_recorded(f, primals, range(len(primals)), copy)
 
     def pull_leaves(cotangents: Sequence[Any]) -> list[Any]:
         roots = [(o._history, _seed(o, s)) for o, s in zip(outputs, cotangents, strict=True) if o._history is not None]
@@ -415,8 +415,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
 
     def value_and_gradient(*arguments: Any, **options: Any) -> Any:
         places = distinct([_argument_place(f, place, len(arguments)) for place in chosen], argnums)
-        inputs, outputs, structure = _run_recorded(f, arguments, places, **options)
-        if structure.kind is not None or np.prod(outputs[0].shape) != 1:
+        inputs, nestings, outputs, structure = _run_recorded(f, arguments, places, **options)
+        if structure.kind is not None or outputs[0].size != 1:
             seen = f"a {structure.kind.__name__}" if structure.kind is not None else f"shape {outputs[0].shape}"
             raise ValueError(f"grad: {_name(f)} must give one number, got {seen}; reduce it, or use vjp or jacobian")
         output = outputs.pop()
@@ -429,7 +429,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
             if shape_of(gradient) != leaf.shape:
                 raise _wrong_shape(gradient, f"an argument of {_name(f)}", leaf.shape)
         gradients = iter(reached)
-        parts = tuple(flatten(arguments[place])[1].rebuild(gradients) for place in places)
+        parts = tuple([nesting.rebuild(gradients) for nesting in nestings])
         value = Owned(*(leaf._data for leaf in inputs)).own(value)
         return value, parts[0] if isinstance(argnums, int) else parts
 
@@ -460,20 +460,23 @@ def _run_recorded(
 ) -> Any:
     """Run ``f`` with the arguments at ``places`` as leaves of a new level.
 
-    Gives the leaves, the outputs as Tensors of the level, and how the outputs nest.
+    Gives the leaves, how each of these arguments nests, the outputs as Tensors of the level, and how the outputs nest.
     """
-    level = Level(is_reverse=True)
+    level, name = Level(is_reverse=True), _name(f)
     inputs: list[Tensor] = []
+    nestings = []
     passed = list(arguments)
     for place in places:
-        leaves, structure = flatten(arguments[place])
-        made = [_input(_copy(leaf) if copy else leaf, level, f"argument {place} of {_name(f)}") for leaf in leaves]
-        passed[place] = structure.rebuild(made)
+        leaves, nesting = flatten(arguments[place])
+        where = f"argument {place} of {name}"
+        made = [_input(_copy(leaf) if copy else leaf, level, where) for leaf in leaves]
+        passed[place] = nesting.rebuild(made)
+        nestings.append(nesting)
         inputs += made
     with events.with_gradients():
         leaves, structure = flatten(f(*passed, **options))
-    outputs = [at_level(leaf, level, f"the result of {_name(f)}") for leaf in leaves]
-    return inputs, outputs, structure
+    outputs = [at_level(leaf, level, f"the result of {name}") for leaf in leaves]
+    return inputs, nestings, outputs, structure
 
 
 def _input(leaf: Any, level: Level, where: str) -> Tensor:

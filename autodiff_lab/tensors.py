@@ -69,13 +69,14 @@ class Leaf:
 
 def leaf_record(value: Any, name: str | None = None) -> Record:
     """The record of a value that gradients flow to."""
-    device = "cpu" if type(value) is np.ndarray else device_below(value)
-    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, device, name))
+    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, device_below(value), name))
 
 
 def device_below(value: Any) -> str:
     """The device of an array, symbol or Tensor."""
     inner = value.innermost() if type(value) is Tensor else value
+    if type(inner) is np.ndarray:
+        return "cpu"
     return str(inner.device) if hasattr(inner, "is_symbol") else backend.device_of(inner)
 
 

@@ -47,7 +47,7 @@ class Structure:
     def _take(self, leaves: Iterator[Any]) -> Any:
         if self.kind is None:
             return next(leaves)
-        parts = [part._take(leaves) for part in self.parts]
+        parts = [next(leaves) if part.kind is None else part._take(leaves) for part in self.parts]
         if self.kind is dict:
             return dict(zip(self.keys, parts, strict=True))
         if hasattr(self.kind, "_fields"):  # a named tuple
@@ -67,13 +67,18 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
     return leaves, _flatten_into(value, leaves)
 
 
-def _flatten_into(value: Any, leaves: list[Any]) -> Structure:
-    if isinstance(value, dict):
-        return Structure(dict, tuple([_flatten_into(part, leaves) for part in value.values()]), tuple(value))
-    if isinstance(value, CONTAINERS):
-        return Structure(type(value), tuple([_flatten_into(part, leaves) for part in value]))
-    leaves.append(value)
-    return LEAF
+def _flatten_into(container: Any, leaves: list[Any]) -> Structure:
+    is_dict = isinstance(container, dict)
+    parts = []
+    for part in container.values() if is_dict else container:
+        if isinstance(part, CONTAINERS):
+            parts.append(_flatten_into(part, leaves))
+        else:
+            leaves.append(part)
+            parts.append(LEAF)
+    if is_dict:
+        return Structure(dict, tuple(parts), tuple(container))
+    return Structure(type(container), tuple(parts))
 
 
 def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
