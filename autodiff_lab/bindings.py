@@ -494,7 +494,7 @@ def binding_source(op: Op) -> str:
     >>> from autodiff_lab import registry
     >>> print(binding_source(registry["exp"]))  # doctest: +ELLIPSIS
     def exp(x):
-        if _context() is None and _type(x) is _Tensor:
+        if _type(x) is _Tensor and _context() is None:
     ...
     """
     return "\n".join(_sources(op).values())
@@ -580,7 +580,7 @@ def _recording_source(op: Op) -> str:
     parents = _tuple([f"_{name}_record" for name in names])
     saved = _tuple([_saved_expression(op, name) for name in op.saved_names])
     specs = _tuple([f"({_local(name)}.shape, {_local(name)}.dtype)" for name in names])
-    return f"""    if _context() is None and {tensors}:
+    return f"""    if {tensors} and _context() is None:
         _level = {first}._level
         {values}
         if _level.is_reverse{same_level} and {arrays}{_type_check(op, [*map(_local, names)])}:
@@ -703,7 +703,7 @@ def _push_source(op: Op) -> str:
         lines += [
             f"    if _{name}_tangents:",
             f"        _part = _{name}_jvp({', '.join(given)})",
-            "        if _type(_part) is not _Tensor and not _hasattr(_part, 'shape'):",
+            "        if _type(_part) is not _ndarray and _type(_part) is not _Tensor and not _hasattr(_part, 'shape'):",
             f"            _refuse(_{name}_jvp, _part)",
             "        _tangent = _part if _tangent is None else _tangent + _part",
         ]
