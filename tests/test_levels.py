@@ -119,3 +119,29 @@ def test_jvp_names_what_is_wrong_with_its_arguments() -> None:
         ad.jvp(ops.exp, (np.ones(2),), ([np.ones(2), 1.0],))
     with pytest.raises(TypeError, match="floating dtype, got int64"):
         ad.jvp(ops.exp, (np.array(1),), (1.0,))
+
+
+def test_inside_two_derivatives_each_argument_gets_a_gradient_of_its_own_shape_and_dtype() -> None:
+    weight, bias, scale = np.ones((3, 2), np.float32), np.full(2, 0.5), np.ones((), np.float32)
+    x = np.arange(12.0).reshape(4, 3) / 12.0
+
+    def loss(w: Any, b: Any, s: Any) -> Any:
+        return (ops.tanh((x @ w + b) * s) @ w.T).sum()
+
+    primals = weight, bias, scale
+    directions = tuple(np.full(value.shape, 0.25) for value in primals)  # in float64, whatever the primals are
+    products = ad.hvp(loss, primals, directions)
+    assert [(h.shape, h.dtype) for h in products] == [(value.shape, value.dtype) for value in primals]
+    step = 1e-4
+    near = [ad.grad(loss, (0, 1, 2))(*[p + s * d for p, d in zip(primals, directions)]) for s in (step, -step)]
+    for product, after, before in zip(products, *near, strict=True):
+        np.testing.assert_allclose(product, (after - before) / (2.0 * step), rtol=1e-3, atol=1e-3)
+
+
+@PAIRS
+def test_a_mistake_inside_two_derivatives_is_explained(outer: str, inner: str) -> None:
+    def mistaken(x: Any) -> Any:
+        return (ops.reshape(x * np.ones(6), shape=(2, 3)) @ ops.reshape(x * np.ones(6), shape=(2, 3))).sum()
+
+    with pytest.raises(ad.OpError, match=r"matmul\(x: \(2, 3\).*the last axis of x has size 3"):
+        MODES[outer](MODES[inner](mistaken))(0.5)
