@@ -133,15 +133,22 @@ def test_inside_two_derivatives_each_argument_gets_a_gradient_of_its_own_shape_a
     products = ad.hvp(loss, primals, directions)
     assert [(h.shape, h.dtype) for h in products] == [(value.shape, value.dtype) for value in primals]
     step = 1e-4
-    near = [ad.grad(loss, (0, 1, 2))(*[p + s * d for p, d in zip(primals, directions)]) for s in (step, -step)]
+    near = [
+        ad.grad(loss, (0, 1, 2))(*[p + s * d for p, d in zip(primals, directions, strict=True)]) for s in (step, -step)
+    ]
     for product, after, before in zip(products, *near, strict=True):
         np.testing.assert_allclose(product, (after - before) / (2.0 * step), rtol=1e-3, atol=1e-3)
 
 
 @PAIRS
-def test_a_mistake_inside_two_derivatives_is_explained(outer: str, inner: str) -> None:
+def test_a_mistake_inside_two_derivatives_is_told_by_the_op_and_once(outer: str, inner: str) -> None:
     def mistaken(x: Any) -> Any:
-        return (ops.reshape(x * np.ones(6), shape=(2, 3)) @ ops.reshape(x * np.ones(6), shape=(2, 3))).sum()
+        two_by_three = ops.reshape(x * np.ones(6), shape=(2, 3))
+        return ops.sum(ops.matmul(two_by_three, two_by_three))
 
-    with pytest.raises(ad.OpError, match=r"matmul\(x: \(2, 3\).*the last axis of x has size 3"):
+    with pytest.raises(ad.OpError) as plain:
+        mistaken(0.5)
+    with pytest.raises(ad.OpError) as nested:
         MODES[outer](MODES[inner](mistaken))(0.5)
+    assert str(nested.value) == str(plain.value)
+    assert str(plain.value).count("matmul") == 1
