@@ -81,7 +81,7 @@ class Guard:
 
     def check_contribution(self, record: Record, place: int, rule: str, g: Any, contribution: Any, total: Any) -> None:
         """Look at what a VJP rule sent to one operand, and at the sum of what has arrived there."""
-        op, parents, saved = record[1], record[2], record[3]
+        _, op, parents, _, _, *saved = record
         assert op is not None
         count = len(parents)
         values = {"g": g} | {n: v for n, v in zip(op.names_saved(count), saved, strict=False) if hasattr(v, "shape")}

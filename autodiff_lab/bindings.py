@@ -206,7 +206,7 @@ def _record(op: Op, operands: Sequence[Any], attributes: dict[str, Any], level: 
     if all(parent is None for parent in parents) or dtype_of(result).kind != "f":
         return Tensor(result, level)
     saved = _saved_values(op, operands, values, result, parents)
-    record: Record = (next_serial(), op, parents, saved, owned(attributes), operand_specs(values, parents))
+    record: Record = (next_serial(), op, parents, owned(attributes), operand_specs(values, parents), *saved)
     if context is not None:
         _tell_call(context, record, values, result)
     return Tensor(result, level, record)
@@ -281,7 +281,7 @@ def operand_specs(values: Sequence[Any], parents: Sequence[Any]) -> tuple[Any, .
 
 
 def _tell_call(context: events.Context, record: Record, values: Sequence[Any], result: Any) -> None:
-    serial, op, parents, saved, attributes = record[:5]
+    serial, op, parents, attributes, _, *saved = record
     if context.guard is not None:
         context.guard.note(record)
     if context.recorder is not None:
@@ -301,7 +301,7 @@ def _tell_call(context: events.Context, record: Record, values: Sequence[Any], r
 
 def _leaf_name(record: Any) -> str:
     """The name with which a Tensor that is no op's result was made, or ""."""
-    return record[5].name or "" if record is not None and record[1] is None else ""
+    return record[4].name or "" if record is not None and record[1] is None else ""
 
 
 def _tell_failed(
@@ -457,7 +457,8 @@ def variadic_pull(op: Op) -> Callable[..., tuple[Any, ...]]:
     """``pull`` of an op with any number of inputs: its one rule, for each recorded operand."""
     rule, needs = op.vjp_rule(op.inputs[0]), op.vjp_needs(op.inputs[0])
 
-    def pull(g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
+    def pull(g: Any, record: Record) -> tuple[Any, ...]:
+        _, _, parents, attributes, _, *saved = record
         named = dict(zip(op.names_saved(len(parents)), saved, strict=False))
         wanted = {name: attributes[name] for name in op.vjp_attributes(op.inputs[0])}
         return tuple(
@@ -578,7 +579,7 @@ def _recording_source(op: Op) -> str:
     if not op.keeps_floating:
         nothing_flows = f"_out.dtype.kind != 'f' or {nothing_flows}"
     parents = _tuple([f"_{name}_record" for name in names])
-    saved = _tuple([_saved_expression(op, name) for name in op.saved_names])
+    saved = "".join(f", {_saved_expression(op, name)}" for name in op.saved_names)
     specs = _tuple([f"({_local(name)}.shape, {_local(name)}.dtype)" for name in names])
     return f"""    if {tensors} and _context() is None:
         _level = {first}._level
@@ -598,7 +599,7 @@ def _recording_source(op: Op) -> str:
                 _result._history = None
             else:
                 _result._history = (
-                    _next_serial(), _op, {parents}, {saved}, {_owned_expression(op)}, {_specs_expression(op, specs)}
+                    _next_serial(), _op, {parents}, {_owned_expression(op)}, {_specs_expression(op, specs)}{saved}
                 )
             return _result
         if not _level.is_batch{same_level}:
@@ -620,9 +621,10 @@ def _pull_source(op: Op) -> str:
         given += [f"{attribute}=_attributes[{attribute!r}]" for attribute in op.vjp_attributes(name)]
         applied = f"_{name}_rule({', '.join(['_g', *given])})"
         parts.append(applied if len(op.inputs) == 1 else f"None if _{name}_record is None else {applied}")
-    lines = [f"{_tuple([f'_{name}_record' for name in op.inputs])} = _parents"] if len(op.inputs) > 1 else []
-    lines += [f"{_tuple([_local(name) for name in op.saved_names])} = _saved"] if op.saved_names else []
-    return _function("_pull(_g, _parents, _saved, _attributes)", [*lines, f"return {_tuple(parts)}"])
+    fields = ["_serial", "_op", "_parents", "_attributes", "_operands", *map(_local, op.saved_names)]
+    lines = [f"{_tuple(fields)} = _record"]
+    lines += [f"{_tuple([f'_{name}_record' for name in op.inputs])} = _parents"] if len(op.inputs) > 1 else []
+    return _function("_pull(_g, _record)", [*lines, f"return {_tuple(parts)}"])
 
 
 def _number_source(op: Op) -> str:
@@ -668,9 +670,9 @@ def _record_source(op: Op) -> str:
     values, records = [*map(_local, op.inputs)], [f"_{name}_record" for name in op.inputs]
     kept = [name for name in op.inputs if name in op.saved_names]
     record = [
-        "_next_serial()", "_op", _tuple(records), _tuple([_saved_expression(op, name, True) for name in op.saved_names]),
-        "_owned(_attributes)" if op.attributes else "_NO_ATTRIBUTES",
+        "_next_serial()", "_op", _tuple(records), "_owned(_attributes)" if op.attributes else "_NO_ATTRIBUTES",
         _specs_expression(op, f"_operand_specs({_tuple(values)}, {_tuple(records)})"),
+        *(_saved_expression(op, name, True) for name in op.saved_names),
     ]  # fmt: skip
     nothing_flows = " and ".join(f"{one} is None" for one in records)
     lines = [

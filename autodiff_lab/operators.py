@@ -26,6 +26,7 @@ from .operand_rules import (
 )
 from .registries import registry as registry
 from .signatures import REQUIRED, RegistrationError, Schema, parameters_of, schema_of, source_of
+from .tensors import Record
 
 Rule = Callable[..., Any]
 Parameters = tuple[tuple[str, ...], tuple[str, ...]]  # names of values, names of attributes
@@ -579,14 +580,15 @@ class Op:
             self._finish_once()
         return self.pull(*arguments)
 
-    def _pull_of_kept(self, pull: Any, g: Any, parents: Sequence[Any], saved: Sequence[Any], attributes: Any) -> Any:
+    def _pull_of_kept(self, pull: Any, g: Any, record: Record) -> Any:
         """``pull`` with a rule that reads more than calls kept that were recorded before it."""
+        _, _, parents, _, _, *saved = record
         if unkept := self.names_saved(len(parents))[len(saved) :]:
             raise ValueError(
                 f"op {self.name}: this call was recorded before a gradient rule was replaced, and kept no "
                 f"{', '.join(unkept)}, which the new rule reads; compute it again"
             )
-        return pull(g, parents, saved, attributes)
+        return pull(g, record)
 
     def _no_pull(self, *_arguments: Any) -> tuple[Any, ...]:
         raise AssertionError(f"op {self.name} was recorded before its binding was complete")

@@ -156,7 +156,7 @@ class Recorder:
         if node is None:
             return
         self._node_of[record[0]] = node.id
-        symbols = [_symbol_below(value) for value in record[3]]
+        symbols = [_symbol_below(value) for value in record[5:]]
         saved = tuple(symbol.id for symbol in symbols if symbol is not None)
         self.nodes[node.id] = replace(
             self.nodes[node.id], saved=tuple(dict.fromkeys((*self.nodes[node.id].saved, *saved)))
@@ -375,7 +375,7 @@ def graph_of(output: Tensor, names: Mapping[str, Any] | None = None, told: Itera
 def _known_values(order: Sequence[Record]) -> dict[int, Any]:
     """The values that records kept for backward, by the serial number of the record that made them."""
     known: dict[int, Any] = {}
-    for serial, op, parents, saved, _, _ in order:
+    for serial, op, parents, _, _, *saved in order:
         if op is None:
             continue
         makers = dict(zip(op.operand_names(len(parents)), parents, strict=True)) | {"out": (serial,)}
@@ -397,7 +397,7 @@ class _FromRecords:
         self.names, self.calls, self.values = names, calls, values
 
     def add(self, record: Record) -> None:
-        serial, op, parents, saved, attributes, operands = record
+        serial, op, parents, attributes, operands, *saved = record
         if op is None:
             leaf: Leaf = operands
             name = leaf.name or self.names.get(serial, "")

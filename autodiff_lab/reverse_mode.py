@@ -55,10 +55,10 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
     may_be_wide = is_plain  # what an elementwise op sends is no larger than what it got, so that one is asked, not all
     while order:
         record = order.pop()
-        serial, op, parents, saved, attributes, operands = record
-        g = cotangents.pop(serial, None)
+        g = cotangents.pop(record[0], None)
         if g is None:  # no consumer sent anything here
             continue
+        op = record[1]
         if op is None:
             reached.append((record, g))
             continue
@@ -67,13 +67,11 @@ def run_sweep(order: list[Record], cotangents: dict[int, Any], level: Level | No
             if may_be_wide and _sweep_in_blocks(record, g, order, cotangents):
                 continue
         try:
-            if level is not None:
-                saved = _recorded(record, level)
             run_rules = op.pull if watcher is None else watcher.watched_pull(record)
-            contributions = run_rules(g, parents, saved, attributes)
-            if operands is not None:
-                contributions = fit_cotangents(contributions, operands, op.elementwise)
-            for place, parent in enumerate(parents):
+            contributions = run_rules(g, record if level is None else _recorded(record, level))
+            if record[4] is not None:
+                contributions = fit_cotangents(contributions, record[4], op.elementwise)
+            for place, parent in enumerate(record[2]):
                 if parent is not None:
                     into, contribution = parent[0], contributions[place]
                     total = contribution
@@ -123,16 +121,17 @@ def fit_cotangents(contributions: Sequence[Any], operands: Sequence[Any], elemen
     return fitted
 
 
-def _recorded(record: Record, level: Level) -> tuple[Any, ...]:
-    """A record's saved values as the Tensors that they were, so that computing with them is recorded."""
-    op, parents, saved = record[1], record[2], record[3]
+def _recorded(record: Record, level: Level) -> Record:
+    """A record whose saved values are the Tensors that they were, so that computing with them is recorded."""
+    _, op, parents, _, _, *saved = record
     assert op is not None
     names = op.operand_names(len(parents))
     histories: dict[str, Any] = dict(zip(names, parents, strict=True)) | {"out": record}
-    return tuple(
+    tensors = [
         Tensor(value, level, histories[name]) if name in histories and hasattr(value, "shape") else value
         for name, value in zip(op.names_saved(len(parents)), saved, strict=False)
-    )
+    ]
+    return (*record[:5], *tensors)
 
 
 class _Watcher:
@@ -156,7 +155,7 @@ class _Watcher:
         serial, op = record[0], record[1]
         assert op is not None
 
-        def pull(g: Any, *rest: Any) -> Sequence[Any]:
+        def pull(g: Any, given: Record) -> Sequence[Any]:
             if self.tell is not None:
                 self.tell(events.CotangentComplete(serial, op.name, g))
                 self.local = {}
@@ -165,11 +164,11 @@ class _Watcher:
                     op.elementwise and not self.is_brief and backend.is_array(numbers)
                 ):  # on symbols it would be recorded
                     with events.switched(receiver=None, recorder=None, observes=True):
-                        local = op.pull(ops.ones_like(g), *rest)
+                        local = op.pull(ops.ones_like(g), given)
                         self.local = dict(zip(op.operand_names(len(local)), local, strict=True))
             with self._on_behalf_of(serial, g), self._guarded(serial):
-                contributions = op.pull(g, *rest)
-                return contributions if record[5] is None else fit_cotangents(contributions, record[5], op.elementwise)
+                contributions = op.pull(g, given)
+                return contributions if record[4] is None else fit_cotangents(contributions, record[4], op.elementwise)
 
         return pull
 
@@ -217,7 +216,7 @@ class _Watcher:
 
 def _saved_arrays(record: Record) -> list[tuple[str, Any]]:
     """The arrays that a record keeps, with the names under which its rules know them."""
-    op, parents, saved = record[1], record[2], record[3]
+    _, op, parents, _, _, *saved = record
     if op is None:
         return []
     return [(n, v) for n, v in zip(op.names_saved(len(parents)), saved, strict=False) if hasattr(v, "nbytes")]
@@ -264,8 +263,8 @@ def _leaf_gradients(output: Tensor, cotangent: Any, create_graph: bool) -> list[
         seed = cotangent if isinstance(cotangent, Tensor) else Tensor(seed, output._level)
     result = []
     for leaf, gradient in run_sweep(backward_order(root), {root[0]: seed}, output._level if create_graph else None):
-        if shape_of(gradient) != leaf[5].shape:
-            raise _wrong_shape(gradient, f"leaf {leaf[5].name or leaf[0]}", leaf[5].shape)
+        if shape_of(gradient) != leaf[4].shape:
+            raise _wrong_shape(gradient, f"leaf {leaf[4].name or leaf[0]}", leaf[4].shape)
         result.append((leaf, owned.own(gradient)))
     if tell is not None:
         for leaf, gradient in result:
@@ -344,7 +343,7 @@ def backward(self: Tensor, gradient: Any = None, create_graph: bool = False) -> 
     """
     for record, found in _leaf_gradients(self, gradient, create_graph):
         new = found if type(found) is Tensor else Tensor(found)
-        leaf: Leaf = record[5]
+        leaf: Leaf = record[4]
         leaf.grad = new if leaf.grad is None else leaf.grad + new
 
 

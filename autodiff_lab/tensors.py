@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 #   serial      number in the order of making, so that a larger one is never an input of a smaller one
 #   op          the Op; None for a leaf
 #   parents     for each operand its record, or None where no gradient flows
-#   saved       the values that the gradient rules name, in the order of ``op.saved_names``, which only grows
 #   attributes  the op's attributes
 #   operands    None, or (shape, dtype) or the Python number of each operand, where they differ or one is not recorded;
 #               for a leaf its Leaf
-Record = tuple[int, "Op | None", tuple[Any, ...], tuple[Any, ...], dict[str, Any], Any]
+#   *saved      the values that the gradient rules name, in the order of ``op.saved_names``, which only grows
+Record = tuple[int, "Op | None", tuple[Any, ...], dict[str, Any], Any, *tuple[Any, ...]]
 
 Axis = int | tuple[int, ...] | None
 
@@ -69,7 +69,7 @@ class Leaf:
 
 def leaf_record(value: Any, name: str | None = None) -> Record:
     """The record of a value that gradients flow to."""
-    return (next_serial(), None, (), (), {}, Leaf(value.shape, value.dtype, device_below(value), name))
+    return (next_serial(), None, (), {}, Leaf(value.shape, value.dtype, device_below(value), name))
 
 
 def device_below(value: Any) -> str:
@@ -264,7 +264,7 @@ class Tensor:
     def _leaf(self) -> Leaf | None:
         """What a leaf that requires a gradient carries; None for any other Tensor."""
         history = self._history
-        return history[5] if history is not None and self._level.is_reverse and history[1] is None else None
+        return history[4] if history is not None and self._level.is_reverse and history[1] is None else None
 
     @property
     def name(self) -> str | None:

@@ -60,7 +60,7 @@ def _fits(record: Record, g: Any, cotangents: Cotangents) -> bool:
 
     Only rules of this library are: what a user's rule prints or counts is told as it is on small arrays.
     """
-    serial, op, parents, saved, attributes, operands = record
+    serial, op, parents, attributes, operands, *saved = record
     assert op is not None
     if not (op.elementwise and _is_ours(op.module) and all(map(_is_rule_of_ours, op.vjp_rules.values()))):
         return False
@@ -121,14 +121,14 @@ def _sent(stretch: Sequence[Record], cotangents: Cotangents, sweep: Sweep) -> Co
     inside = {record[0] for record in stretch}
     before = {parent[0] for record in stretch for parent in record[2] if parent is not None} - inside
     arriving = {serial: cotangents[serial] for serial in (*inside, *before) if serial in cotangents}
-    kept = [value for record in stretch for value in record[3] if type(value) is np.ndarray]
+    kept = [value for record in stretch for value in record[5:] if type(value) is np.ndarray]
     arrays = [*{id(array): array for array in (*arriving.values(), *kept)}.values()]
     flat = [_flat(array) for array in arrays]
     tracer = Tracer()
     seen = {id(array): tracer.value(one.shape, one.dtype) for array, one in zip(arrays, flat, strict=True)}
-    records: list[Record] = [(serial, None, (), (), {}, None) for serial in before]
-    for serial, op, parents, saved, attributes, _ in stretch:
-        records.append((serial, op, parents, tuple([seen.get(id(one), one) for one in saved]), attributes, None))
+    records: list[Record] = [(serial, None, (), {}, None) for serial in before]
+    for serial, op, parents, attributes, _, *saved in stretch:
+        records.append((serial, op, parents, attributes, None, *[seen.get(id(one), one) for one in saved]))
     reached = sweep(records, {serial: seen[id(array)] for serial, array in arriving.items()})
     calls = [_on_numbers(call, tracer.facts) for call in tracer.calls]
     if tracer.is_refused or not all(call.is_elementwise for call in calls):
