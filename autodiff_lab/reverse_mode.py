@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,22 +23,37 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------------------ the sweep
 
 
+_serial = itemgetter(0)
+_FEW = 10_000  # numbers, which nobody needs to forget
+
+
 def backward_order(*roots: Record) -> list[Record]:
     """Every record that the roots were computed from, leaves too, earliest first.
 
     Read from its end, each record comes after all its consumers: a record's serial number is larger than those of its inputs,
     so sorting by it is a topological order. Each record is in the list once, however many paths lead to it, and nothing here
     recurses.
+
+    Of what was found, only the numbers are remembered that can be found again: those up to the newest record that waits to be
+    looked at. On a chain these are a few, however long it is. They are sorted out when as many records as numbers were looked
+    at, so that this takes no longer than looking.
     """
     order: list[Any] = [(0, None, roots)]  # a consumer of all roots, to start from
-    found = set()
-    for record in order:  # which grows meanwhile
-        for parent in record[2]:
-            if parent is not None and parent[0] not in found:
-                found.add(parent[0])
-                order.append(parent)
+    records = iter(order)  # which grows meanwhile
+    found: set[int] = set()
+    looked_at = 0
+    while looked_at < len(order):
+        many = max(_FEW, len(found))
+        for record in islice(records, many):
+            for parent in record[2]:
+                if parent is not None and parent[0] not in found:
+                    found.add(parent[0])
+                    order.append(parent)
+        looked_at += many
+        newest = max(map(_serial, order[looked_at:]), default=0)
+        found = {serial for serial in found if serial <= newest}
     del order[0]
-    order.sort(key=itemgetter(0))
+    order.sort(key=_serial)
     return order
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import autodiff_lab as ad
-from autodiff_lab import ops
+from autodiff_lab import ops, reverse_mode
 from autodiff_lab.reverse_mode import backward_order
 
 
@@ -47,6 +48,41 @@ def test_the_backward_order_is_a_topological_order() -> None:
     place = {serial: position for position, serial in enumerate(order)}
     for serial, _, parents, *_ in backward_order(loss._history):
         assert all(place[parent[0]] < place[serial] for parent in parents if parent is not None)
+
+
+@pytest.mark.parametrize("few", [1, 2, 5, 10_000])
+def test_the_backward_order_has_each_record_once_whatever_is_forgotten_on_the_way(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reverse_mode, "_FEW", few)
+    random = np.random.default_rng(7)
+    for _ in range(30):
+        values = [leaf(1.0) for _ in range(3)]
+        for _ in range(40):
+            reach = len(values) if random.random() < 0.3 else 3  # most read what is new, as in a chain
+            one, other = random.integers(len(values) - reach, len(values), 2)
+            values.append(values[one] + values[other])
+        roots = [values[-1]._history, values[random.integers(len(values))]._history]
+        reached, waiting = {}, list(roots)
+        while waiting:
+            record = waiting.pop()
+            reached[record[0]] = record
+            waiting += [parent for parent in record[2] if parent[0] not in reached]
+        assert backward_order(*roots) == [reached[serial] for serial in sorted(reached)]
+
+
+def test_the_order_of_a_chain_takes_the_memory_of_its_list_and_not_of_marks() -> None:
+    y, count = leaf(1.0), 100_000
+    for _ in range(count):
+        y = y + 0.001
+    tracemalloc.start()
+    try:
+        order = backward_order(y._history)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(order) == count + 1
+    assert peak < 32 * count, "a set of all serial numbers takes 42 bytes a node, beside the list"
 
 
 def test_leaves_accumulate_over_backward_calls_and_intermediates_do_not() -> None:
