@@ -261,6 +261,26 @@ def test_conv2d_is_the_sum_over_each_window(stride: Any, padding: Any, kernel: A
     np.testing.assert_allclose(result, conv2d_by_loops(x, w, b, stride, padding), rtol=1e-12, atol=1e-13, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding"),
+    [
+        ((1, 1), (3, 3), 2, 3),
+        ((2, 1), (1, 5), (1, 4), (0, 6)),
+        ((3, 2), (5, 4), 1, (1, 2)),
+        ((4, 5), (1, 2), (3, 2), 0),
+    ],
+)
+def test_conv2d_where_a_column_of_the_kernel_meets_padding_only(
+    size: Any, kernel: Any, stride: Any, padding: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    x, w, b = rng.standard_normal((2, 3, *size)), rng.standard_normal((4, 3, *kernel)), rng.standard_normal(4)
+    expected = conv2d_by_loops(x, w, b, *(one if isinstance(one, tuple) else (one, one) for one in (stride, padding)))
+    result = ops.conv2d(x, w, b, stride=stride, padding=padding)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-13, strict=True)
+    assert ad.gradcheck(lambda x, w, b: ops.conv2d(x, w, b, stride=stride, padding=padding), (x, w, b)).ok
+
+
 @pytest.mark.parametrize("images_at_a_time", [1, 2, 4])
 def test_convolutions_do_not_depend_on_how_many_images_fit_into_the_cache(
     images_at_a_time: int, monkeypatch: pytest.MonkeyPatch
