@@ -267,7 +267,7 @@ def test_conv2d_is_the_sum_over_each_window(stride: Any, padding: Any, kernel: A
         ((1, 1), (3, 3), 2, 3),
         ((2, 1), (1, 5), (1, 4), (0, 6)),
         ((3, 2), (5, 4), 1, (1, 2)),
-        ((4, 5), (1, 2), (3, 2), 0),
+        ((1, 8), (1, 14), 2, (0, 3)),
     ],
 )
 def test_conv2d_where_a_column_of_the_kernel_meets_padding_only(
