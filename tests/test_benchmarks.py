@@ -9,6 +9,7 @@ import doctest
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from hashlib import sha256
@@ -276,3 +277,19 @@ def test_text_and_json_are_written_side_by_side(tmp_path: Path, monkeypatch: pyt
     text, data = ((tmp_path / "new" / name).read_text(encoding="utf-8") for name in ("engine.txt", "engine.json"))
     assert [one["name"] for one in json.loads(data)["rows"]] == ["w2", "w7a_fwd", "w7a_rev"]
     assert text.count("a small perceptron") == 3 and text.endswith("\n3 of 6 rows within their target\n")
+
+
+def test_the_readme_quotes_the_last_results() -> None:
+    readme = " ".join((engine.RESULTS.parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert headline(json.loads((engine.RESULTS / "engine.json").read_text(encoding="utf-8"))) in readme
+    ending = (engine.RESULTS / "engine.txt").read_text(encoding="utf-8").splitlines()[-1]
+    within, every = re.findall(r"\d+", ending)
+    assert f"{within} of its {every} rows are within their targets" in readme
+
+
+def test_what_falls_short_is_explained_row_by_row() -> None:
+    rows = json.loads((engine.RESULTS / "engine.json").read_text(encoding="utf-8"))["rows"]
+    short = [ratio for row in rows for ratio in row["ratios"] if ratio["other"] == TORCH and ratio["missed"]]
+    text = (engine.RESULTS / "engine_limits.md").read_text(encoding="utf-8")
+    table = [line for line in text.splitlines() if line.startswith("| W")]
+    assert sorted(float(line.split("|")[3]) for line in table) == sorted(ratio["target"] for ratio in short)
