@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import formulas
 import numpy as np
 from case import Case
 from workloads import train_result
@@ -34,11 +35,7 @@ def w1(data: SimpleNamespace) -> Case:
 
     def forward() -> tuple[Any, ...]:
         x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else ops.tanh(h)
-        return h, x, w, b
+        return formulas.chain(x, w, b, data.n, ops.tanh), x, w, b
 
     return _chain_case(forward)
 
@@ -48,10 +45,7 @@ def w6(data: SimpleNamespace) -> Case:
 
     def forward() -> tuple[Any, ...]:
         x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
-        h = x
-        for i in range(data.n):
-            h = h + b if i & 1 else h * w
-        return h, x, w, b
+        return formulas.deep_chain(x, w, b, data.n), x, w, b
 
     return _chain_case(forward)
 
@@ -98,9 +92,7 @@ def _gradients(leaves: dict[str, ad.Tensor], loss_of: Any) -> Case:
 
 def small_loss(params: Any, x: Any, y: Any) -> Any:
     """The mean squared error of a small perceptron with tanh."""
-    w1, b1, w2, b2, w3, b3 = params
-    error = ops.tanh(ops.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
-    return ops.mean(error * error)
+    return formulas.squared_error(params, x, y, ops.tanh, ops.mean)
 
 
 def w2(data: SimpleNamespace) -> Case:

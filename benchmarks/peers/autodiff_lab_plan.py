@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import formulas
 import numpy as np
 from autodiff_lab_eager import block_loss, convolution_loss, large_loss, runs_on, small_loss, version, wide_loss
 from case import Case
@@ -22,11 +23,7 @@ def w1(data: SimpleNamespace) -> Case:
     """A chain of mul, add and tanh on one element."""
 
     def chain(x: Any, w: Any, b: Any) -> Any:
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else ops.tanh(h)
-        return ops.sum(h)
+        return ops.sum(formulas.chain(x, w, b, data.n, ops.tanh))
 
     gradients = ad.compile(ad.value_and_grad(chain, argnums=(0, 1, 2)), workers=data.workers)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import autograd
 import autograd.numpy as np
+import formulas
 from autograd.differential_operators import make_hvp, make_jvp
 from autograd.extend import vspace
 from autograd.scipy.special import expit, logsumexp
@@ -25,11 +26,7 @@ def w1(data: SimpleNamespace) -> Case:
     """A chain of mul, add and tanh on one element."""
 
     def chain(x: Any, w: Any, b: Any) -> Any:
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else np.tanh(h)
-        return h[0]
+        return formulas.chain(x, w, b, data.n, np.tanh)[0]
 
     return _chain_case(data, chain)
 
@@ -38,10 +35,7 @@ def w6(data: SimpleNamespace) -> Case:
     """A deep chain of mul and add."""
 
     def chain(x: Any, w: Any, b: Any) -> Any:
-        h = x
-        for i in range(data.n):
-            h = h + b if i & 1 else h * w
-        return h[0]
+        return formulas.deep_chain(x, w, b, data.n)[0]
 
     return _chain_case(data, chain)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 
+import formulas
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,11 +37,7 @@ def w1(data: SimpleNamespace) -> Case:
     """A chain of mul, add and tanh on one element."""
 
     def chain(x: Any, w: Any, b: Any) -> Any:
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else jnp.tanh(h)
-        return h[0]
+        return formulas.chain(x, w, b, data.n, jnp.tanh)[0]
 
     return _case(jax.value_and_grad(chain, (0, 1, 2)), (data.x, data.w, data.b), _chain_result)
 
@@ -78,9 +75,7 @@ def _training(data: SimpleNamespace, loss: Callable[..., Any], *batch: Any) -> C
 
 def small_loss(params: Any, x: Any, y: Any) -> Any:
     """The mean squared error of a small perceptron with tanh."""
-    w1, b1, w2, b2, w3, b3 = params
-    error = jnp.tanh(jnp.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
-    return jnp.mean(error * error)
+    return formulas.squared_error(params, x, y, jnp.tanh, jnp.mean)
 
 
 def w2(data: SimpleNamespace) -> Case:

@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import formulas
 import mygrad as mg
 import numpy as np
 from case import Case
@@ -25,11 +26,7 @@ def w1(data: SimpleNamespace) -> Case:
 
     def step() -> dict[str, Any]:
         x, w, b = mg.tensor(data.x), mg.tensor(data.w), mg.tensor(data.b)
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else mg.tanh(h)
-        return _chain_result(h, x, w, b)
+        return _chain_result(formulas.chain(x, w, b, data.n, mg.tanh), x, w, b)
 
     return Case(step, step)
 
@@ -39,10 +36,7 @@ def w6(data: SimpleNamespace) -> Case:
 
     def step() -> dict[str, Any]:
         x, w, b = mg.tensor(data.x), mg.tensor(data.w), mg.tensor(data.b)
-        h = x
-        for i in range(data.n):
-            h = h + b if i & 1 else h * w
-        return _chain_result(h, x, w, b)
+        return _chain_result(formulas.deep_chain(x, w, b, data.n), x, w, b)
 
     return Case(step, step)
 
@@ -71,12 +65,7 @@ def _training(data: SimpleNamespace, loss_of: Any) -> Case:
 def w2(data: SimpleNamespace) -> Case:
     """An SGD step of a small perceptron."""
 
-    def loss(params: Any) -> Any:
-        w1, b1, w2, b2, w3, b3 = params
-        error = mg.tanh(mg.tanh(data.X @ w1 + b1) @ w2 + b2) @ w3 + b3 - data.Y
-        return mg.mean(error * error)
-
-    return _training(data, loss)
+    return _training(data, lambda params: formulas.squared_error(params, data.X, data.Y, mg.tanh, mg.mean))
 
 
 def w3(data: SimpleNamespace) -> Case:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import formulas
 import torch
 import torch.nn.functional as F
 from case import Case
@@ -31,11 +32,7 @@ def w1(data: SimpleNamespace) -> Case:
 
     def step() -> dict[str, Any]:
         x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
-        h = x
-        for i in range(data.n):
-            kind = i % 3
-            h = h * w if kind == 0 else h + b if kind == 1 else torch.tanh(h)
-        return _chain_result(h, x, w, b)
+        return _chain_result(formulas.chain(x, w, b, data.n, torch.tanh), x, w, b)
 
     return Case(step, step)
 
@@ -45,10 +42,7 @@ def w6(data: SimpleNamespace) -> Case:
 
     def step() -> dict[str, Any]:
         x, w, b = leaf(data.x), leaf(data.w), leaf(data.b)
-        h = x
-        for i in range(data.n):
-            h = h + b if i & 1 else h * w
-        return _chain_result(h, x, w, b)
+        return _chain_result(formulas.deep_chain(x, w, b, data.n), x, w, b)
 
     return Case(step, step)
 
@@ -91,9 +85,7 @@ def _gradients(leaves: dict[str, torch.Tensor], loss_of: Any) -> Case:
 
 def small_loss(params: Any, x: Any, y: Any) -> Any:
     """The mean squared error of a small perceptron with tanh."""
-    w1, b1, w2, b2, w3, b3 = params
-    error = torch.tanh(torch.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3 - y
-    return torch.mean(error * error)
+    return formulas.squared_error(params, x, y, torch.tanh, torch.mean)
 
 
 def w2(data: SimpleNamespace) -> Case:
