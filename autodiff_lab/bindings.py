@@ -545,14 +545,21 @@ def _array_source(op: Op) -> str:
     a result, and an operand that is alone, as NumPy makes it of a 0-d cotangent.
     """
     arrays = " and ".join(f"_type({name}) is _ndarray" for name in op.inputs)
+    return _kernel_source(op, f"{arrays}{_type_check(op, op.inputs)}") + (
+        _scalar_source(op) if len(op.inputs) == 1 else ""
+    )
+
+
+def _kernel_source(op: Op, condition: str) -> str:
+    """The part of a binding that returns what the kernel gives for the operands as they are."""
     passed = ", ".join([*op.inputs, *(f"{a}={a}" for a in op.attributes)])
-    return f"""    if {arrays}{_type_check(op, op.inputs)}:
+    return f"""    if {condition}:
         try:
             _out = {_kernel_expression(op, op.inputs[0])}(_numpy, {passed})
             return _out if _type(_out) is _ndarray else _out.__array__()
         except (AttributeError, TypeError, ValueError, IndexError):
             pass
-{_scalar_source(op) if len(op.inputs) == 1 else ""}"""
+"""
 
 
 def _scalar_source(op: Op) -> str:
@@ -632,14 +639,9 @@ def _number_source(op: Op) -> str:
     if len(op.inputs) != 2 or op.declared is not None or op.cpu_kernels().keys() != {None}:
         return ""
     x, y = op.inputs
-    passed = ", ".join([x, y, *(f"{a}={a}" for a in op.attributes)])
-    return f"""    if _type({x}) is _ndarray and _type({y}) in _numbers or _type({y}) is _ndarray and _type({x}) in _numbers:
-        try:
-            _out = _kernel(_numpy, {passed})
-            return _out if _type(_out) is _ndarray else _out.__array__()
-        except (AttributeError, TypeError, ValueError, IndexError):
-            pass
-"""
+    return _kernel_source(
+        op, f"_type({x}) is _ndarray and _type({y}) in _numbers or _type({y}) is _ndarray and _type({x}) in _numbers"
+    )
 
 
 def _batch_source(op: Op) -> str:

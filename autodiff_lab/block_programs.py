@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .loop_programs import GroupProgram, NotALoop, Operand, prepared, replaced, values_in
-from .numpy_calls import Fact, NumPyCall, Shape, Value, cast, select
+from .loop_programs import GroupProgram, NotALoop, Operand, replaced
+from .numpy_calls import Fact, NumPyCall, Shape, Value, cast, prepared, select, values_in
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 from .block_programs import BlockProgram, Reduction
 from .loop_blocks import cut, merge
 from .loop_code import LoopCode
-from .loop_programs import GroupProgram, prepared, values_in
-from .numpy_calls import Fact, NumPyCall, Value
+from .loop_programs import GroupProgram
+from .numpy_calls import Fact, NumPyCall, Value, prepared, values_in
 
 Array = np.ndarray[Any, Any]
 

@@ -19,8 +19,8 @@ from .block_programs import BlockProgram
 from .blocked_loops import BlockedLoop
 from .loop_blocks import aligned
 from .loop_code import LoopCode
-from .loop_programs import NotALoop, values_in
-from .numpy_calls import DType, Fact, NumPyCall, Value, cast, select
+from .loop_programs import NotALoop
+from .numpy_calls import DType, Fact, NumPyCall, Value, cast, select, values_in
 from .rational_tanh import tanh
 
 # NumPy's ufuncs as Python writes them for two numbers. Each gives NumPy's bits: no function of the C library is among them.

@@ -15,8 +15,7 @@ from .cuda_kernels import THREADS
 from .cuda_spellings import CudaPrograms as CudaPrograms
 from .cuda_spellings import Formula, c_type, expression, literal, wide
 from .loop_blocks import MergedAxes, merge
-from .loop_programs import values_in
-from .numpy_calls import DType, NumPyCall, Shape, Value, cast, select
+from .numpy_calls import DType, NumPyCall, Shape, Value, cast, select, values_in
 
 Array = Any
 

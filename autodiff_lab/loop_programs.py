@@ -12,8 +12,6 @@ from .fusion import Group
 from .graph import Graph, Node
 from .kernel_programs import Programs
 from .numpy_calls import Fact, NumPyCall, Program, Value
-from .numpy_calls import prepared as prepared
-from .numpy_calls import values_in as values_in
 from .tracing import WholeKernel
 
 Operand = Any  # a Value or a constant
